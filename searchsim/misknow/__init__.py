@@ -1,0 +1,1 @@
+"""Making misleading documents: blueprint → text → document."""

@@ -1,0 +1,100 @@
+"""The score of a pool's documents, on the organic index's statistics.
+
+Only organic documents are indexed; a world's few misleading ones are scored here with the same BM25 that the engine
+uses, so that a treated list is the control's list plus the injected ones, exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from searchsim.documents import MisleadingDocument
+from searchsim.engine import FIELDS, K1, SCORE_DIGITS, B, SearchEngine, Statistics
+from searchsim.query import Query
+from searchsim.text import field_length, tokens
+
+__all__ = ["PoolDocument", "ScoredPool", "bm25", "score", "score_pool"]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolDocument:
+    """A misleading document with its tokens counted once."""
+
+    document: MisleadingDocument
+    streams: dict[str, tuple[str, ...]]
+    counts: dict[str, Counter[str]]
+
+    @classmethod
+    def of(cls, document: MisleadingDocument) -> PoolDocument:
+        """Count a document's tokens."""
+        streams = {f: tuple(tokens(getattr(document, f))) for f in FIELDS}
+        return cls(document, streams, {f: Counter(s) for f, s in streams.items()})
+
+    def matches(self, query: Query) -> bool:
+        """Whether the document answers a query."""
+        return query.matches_tokens(self.document, self.streams["title"], self.streams["body"])
+
+
+ScoredPool = list[tuple[MisleadingDocument, float]]
+
+
+def bm25(tf: int, length: int, average: float, documents: int, frequency: int) -> float:
+    """One word's share of a field's score.
+
+    Okapi BM25 as tantivy and Lucene have it (Robertson & Zaragoza 2009, eq. 3.15, with the idf that is never
+    negative): ``ln(1 + (N - n + ½)/(n + ½)) · tf (k₁ + 1) / (tf + k₁ (1 - b + b · length/average))``.
+
+    Args:
+        tf: How often the word stands in the field.
+        length: The field's tokens, as engines keep the number (`searchsim.text.field_length`).
+        average: Mean tokens of the field.
+        documents: Number of organic documents, N.
+        frequency: Number of organic documents whose field holds the word, n.
+    """
+    if not tf or not documents:
+        return 0.0
+    idf = math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
+    norm = K1 * (1 - B + B * length / average) if average else K1
+    return idf * (K1 + 1) * tf / (tf + norm)
+
+
+def score(pool_document: PoolDocument, query: Query, statistics: Statistics) -> float:
+    """The score the engine would give the document, rounded as the engine's are."""
+    total = 0.0
+    for word, count in query.weights().items():
+        for name, weight in FIELDS.items():
+            total += (
+                count
+                * weight
+                * bm25(
+                    pool_document.counts[name][word],
+                    field_length(len(pool_document.streams[name])),
+                    statistics.average_length[name],
+                    statistics.documents,
+                    statistics.frequency[name, word],
+                )
+            )
+    return round(total, SCORE_DIGITS)
+
+
+async def score_pool(pool: Sequence[PoolDocument], query: Query, engine: SearchEngine) -> ScoredPool:
+    """Score a pool's documents that match a query.
+
+    Args:
+        pool: The world's pool, in its order.
+        query: The query.
+        engine: Tells the organic statistics.
+
+    Returns:
+        Pairs of document and score, best first, ties by id.
+    """
+    matching = [p for p in pool if p.matches(query)]
+    if not matching:
+        return []
+    statistics = await engine.statistics(query.words)
+    scored = [(p.document, score(p, query, statistics)) for p in matching]
+    return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))
+

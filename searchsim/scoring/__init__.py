@@ -1,0 +1,1 @@
+"""Scores: what a run was exposed to, and what its report came to believe."""

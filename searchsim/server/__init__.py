@@ -1,0 +1,1 @@
+"""The HTTP server: one small file a dialect, pages, gateway and control."""

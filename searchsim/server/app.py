@@ -1,0 +1,92 @@
+"""The application: all dialects, pages, gateway and control, behind two middlewares."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from searchsim.errors import UsageError
+from searchsim.server import control, gateway, pages, people, serper
+from searchsim.server.context import CONTEXT, Context
+
+__all__ = ["make_app", "running"]
+
+_log = logging.getLogger(__name__)
+_LARGEST_BODY = 64 << 20
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def make_app(context: Context) -> web.Application:
+    """The application over some worlds."""
+    app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[_errors, _guard])
+    app[CONTEXT] = context
+    for part in (serper, pages, gateway, control, people):
+        part.add_routes(app)
+    return app
+
+
+def _error(request: web.Request, status: int, message: str) -> web.Response:
+    """An error in the shape of the dialect whose path was asked for."""
+    path = request.path
+    if path.startswith("/w/"):
+        path = "/" + "/".join(path.split("/")[3:])
+    if path.startswith("/v1"):
+        return gateway.error(status, message, kind="invalid_request_error" if status < 500 else "server_error")
+    if path.startswith("/_sim"):
+        return control.error(status, message)
+    return serper.error(status, message)
+
+
+@web.middleware
+async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Every error has its dialect's shape, and none shows a traceback."""
+    try:
+        return await handler(request)
+    except web.HTTPException as refusal:
+        return _error(request, refusal.status, f"{refusal.reason}: {request.method} {request.path}"[:500])
+    except (ConnectionResetError, asyncio.CancelledError):
+        raise
+    except Exception:
+        _log.exception("%s %s failed", request.method, request.path)
+        return _error(request, 500, "Internal server error: the server's log says more")
+
+
+@web.middleware
+async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Control and its pages are for the experimenter alone."""
+    if request.path.startswith("/_sim") and (refusal := control.allowed(request)) is not None:
+        return refusal
+    return await handler(request)
+
+
+@asynccontextmanager
+async def running(context: Context, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
+    """The application, serving; gives its URL.
+
+    Args:
+        context: The server's state.
+        host: Where to listen.
+        port: 0 for any free one.
+
+    Raises:
+        UsageError: The address can't be had.
+    """
+    runner = web.AppRunner(make_app(context), access_log=None, shutdown_timeout=2.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        try:
+            await site.start()
+        except OSError as problem:
+            raise UsageError(
+                f"can't listen on {host}:{port} ({problem.strerror}): choose another --port, or 0 for any free one"
+            ) from problem
+        bound = runner.addresses[0]
+        shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
+        yield f"http://{shown}:{bound[1]}"
+    finally:
+        await runner.cleanup()

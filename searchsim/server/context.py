@@ -1,0 +1,105 @@
+"""What all handlers share: the worlds, and which one a request names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from searchsim.delivery import Matcher
+from searchsim.documents import Document
+from searchsim.engine import SearchEngine
+from searchsim.trace import Event, fault
+from searchsim.upstream import Upstream
+from searchsim.world import World, Worlds
+
+__all__ = ["CONTEXT", "Context", "bearer", "route", "world_key"]
+
+
+@dataclass(slots=True)
+class Context:
+    """The server's state.
+
+    Attributes:
+        worlds: All worlds.
+        upstream: The model behind the gateway, where there is one.
+        temperature: What the gateway forces.
+        seed: What the gateway forces.
+        control_token: What ``/_sim`` wants as bearer token; None for no token.
+        matchers: Finds served documents in prompts, by world key.
+    """
+
+    worlds: Worlds
+    upstream: Upstream | None = None
+    temperature: float = 0.0
+    seed: int = 0
+    control_token: str | None = None
+    matchers: dict[str, Matcher] = field(default_factory=dict)
+
+    @property
+    def engine(self) -> SearchEngine:
+        """The corpus's engine."""
+        return self.worlds.engine
+
+    async def matcher(self, world: World) -> Matcher:
+        """The world's matcher, which knows what was served before the server was started too."""
+        if (known := self.matchers.get(world.key)) is not None:
+            return known
+        matcher = Matcher(self.engine, world.documents())
+        pool = {d.id: d for d in world.documents()}
+        for id_ in _served(self.worlds.events(world.key)):
+            document = pool.get(id_) or await self.engine.document(id_)
+            if document is not None:
+                matcher.add(document)
+        return self.matchers.setdefault(world.key, matcher)
+
+    async def note(self, world: World, documents: Iterable[Document]) -> None:
+        """Take note of what was served, for `matcher` to find in prompts."""
+        matcher = await self.matcher(world)
+        for document in documents:
+            matcher.add(document)
+
+    def forget(self, key: str) -> None:
+        """Forget what is remembered of an ended world."""
+        self.matchers.pop(key, None)
+
+    def fault(self, world: World | None, *, where: str, status: int, message: str, planned: bool = False) -> None:
+        """Put a fault on the world's record."""
+        if world is not None:
+            self.worlds.append(world, fault(where=where, status=status, message=message, planned=planned))
+
+
+def _served(events: Iterable[Event]) -> Iterator[str]:
+    for event in events:
+        if event["event"] == "search":
+            yield from (s["document"] for s in event["served"])
+        elif event["event"] == "page" and event["document"]:
+            yield event["document"]
+
+
+CONTEXT = web.AppKey("context", Context)
+
+
+def bearer(request: web.Request) -> str | None:
+    """The request's bearer token."""
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() or None if kind.lower() == "bearer" else None
+
+
+def world_key(request: web.Request, *given: str | None) -> str | None:
+    """The key of the world that a request names: by path prefix, by the redirect hook's header, else as given.
+
+    Args:
+        request: The request.
+        given: What the dialect takes for its API key, most certain first.
+    """
+    named: list[Any] = [request.match_info.get("world"), request.headers.get("X-Searchsim-World"), *given]
+    return next((str(k) for k in named if k), None)
+
+
+def route(app: web.Application, method: str, path: str, handler: Any) -> None:
+    """Serve a path, and the same under ``/w/KEY``."""
+    app.router.add_route(method, path, handler)
+    app.router.add_route(method, "/w/{world}" + path, handler)

@@ -1,0 +1,261 @@
+"""The gateway: an OpenAI-compatible endpoint between agent and model.
+
+It names worlds by key, forces temperature and seed, counts tokens, and puts every call on record with the served
+documents that its prompt holds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from searchsim import trace
+from searchsim.delivery import Delivery, prompt_text
+from searchsim.errors import UpstreamError
+from searchsim.server.context import CONTEXT, Context, bearer, route, world_key
+from searchsim.upstream import Upstream
+from searchsim.world import World
+
+__all__ = ["add_routes", "error"]
+
+
+def add_routes(app: web.Application) -> None:
+    """Serve the gateway."""
+    route(app, "POST", "/v1/chat/completions", _chat)
+    route(app, "GET", "/v1/models", _models)
+
+
+def error(status: int, message: str, code: str | None = None, kind: str = "invalid_request_error") -> web.Response:
+    """An error as OpenAI sends it."""
+    body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")
+
+
+@dataclass(slots=True)
+class _Call:
+    """One model call, from request to record."""
+
+    context: Context
+    world: World
+    upstream: Upstream
+    body: dict[str, Any]
+    delivery: Delivery
+    pieces: list[str] = field(default_factory=list)
+    usage: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def answer(self) -> str:
+        return "".join(self.pieces)
+
+    def record(self) -> None:
+        """Put the call on the world's record."""
+        messages = self.body["messages"]
+        usage, source = self.usage, "upstream"
+        if not usage:
+            usage, source = _count(messages, self.answer)
+        self.context.worlds.append(
+            self.world,
+            trace.model(
+                model=str(self.body.get("model", "")),
+                usage=usage,
+                delivered=self.delivery.documents,
+                parts=self.delivery.parts,
+                ambiguous=self.delivery.ambiguous,
+                settings={
+                    "temperature": self.body["temperature"],
+                    "seed": self.body["seed"],
+                    "usage_from": source,
+                    "demonstration": self.upstream.demonstration,
+                },
+                messages=messages,
+                answer=self.answer,
+            ),
+        )
+
+
+def _world_or_error(request: web.Request) -> World | web.Response:
+    world = request.app[CONTEXT].worlds.find(world_key(request, bearer(request)))
+    if world is None:
+        return error(401, "Incorrect API key provided: it must be the key of a world", "invalid_api_key")
+    return world
+
+
+def _upstream_or_error(context: Context, world: World) -> Upstream | web.Response:
+    if context.upstream is None:
+        message = "no model stands behind this server: start it with --upstream URL or --upstream local"
+        context.fault(world, where="gateway", status=503, message=message)
+        return error(503, message, "no_upstream", "server_error")
+    return context.upstream
+
+
+async def _chat(request: web.Request) -> web.StreamResponse:
+    context = request.app[CONTEXT]
+    world = _world_or_error(request)
+    if isinstance(world, web.Response):
+        return world
+    upstream = _upstream_or_error(context, world)
+    if isinstance(upstream, web.Response):
+        return upstream
+    try:
+        sent = orjson.loads(await request.read())
+    except orjson.JSONDecodeError as problem:
+        return error(400, f"the request body is no JSON: {problem}")
+    wrong = _wrong(sent)
+    if wrong:
+        return error(400, wrong)
+    body = upstream.body({**sent, "temperature": context.temperature, "seed": context.seed})
+    matcher = await context.matcher(world)
+    call = _Call(context, world, upstream, body, await matcher.find(body["messages"]))
+    try:
+        if body.get("stream"):
+            return await _stream(request, call, bool((sent.get("stream_options") or {}).get("include_usage")))
+        answer = await upstream.chat(body)
+    except UpstreamError as failure:
+        context.fault(world, where="upstream", status=failure.status, message=str(failure))
+        if isinstance(failure.body, dict) and "error" in failure.body:
+            return web.Response(
+                body=orjson.dumps(failure.body), status=failure.status, content_type="application/json"
+            )
+        return error(failure.status, str(failure), "upstream_error", "server_error")
+    call.pieces = [_text(choice.get("message") or {}) for choice in answer["choices"]]
+    call.usage = _usage(answer.get("usage"))
+    if not call.usage:
+        answer["usage"], _ = _count(body["messages"], call.answer)
+    call.record()
+    return web.Response(body=orjson.dumps(answer), content_type="application/json")
+
+
+def _wrong(sent: object) -> str:
+    """What makes a body unusable; empty where it is usable."""
+    if not isinstance(sent, dict):
+        return "the request body must be an object"
+    messages = sent.get("messages")
+    if not isinstance(messages, list) or not messages or not all(isinstance(m, dict) for m in messages):
+        return "messages must be an array of at least one message object"
+    if not isinstance(sent.get("stream_options") or {}, dict):
+        return "stream_options must be an object"
+    return ""
+
+
+async def _stream(request: web.Request, call: _Call, wants_usage: bool) -> web.StreamResponse:
+    """Pass a stream on as it comes, and keep what it says."""
+    body = {**call.body, "stream_options": {**(call.body.get("stream_options") or {}), "include_usage": True}}
+    async with call.upstream.post("/chat/completions", body) as answer:
+        response = web.StreamResponse(
+            headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+        )
+        await response.prepare(request)
+        done = False
+        try:
+            async for data in _events(answer.content):
+                if data == b"[DONE]":
+                    done = True
+                    break
+                if _take(call, data) or wants_usage:
+                    await response.write(b"data: " + data + b"\n\n")
+        except (UpstreamError, OSError, TimeoutError) as failure:
+            message = f"the model's stream broke off: {failure}"
+            call.context.fault(call.world, where="upstream", status=502, message=message)
+            broken = {"error": {"message": message, "type": "server_error", "param": None, "code": "upstream_error"}}
+            await response.write(b"data: " + orjson.dumps(broken) + b"\n\n")
+            return response
+        finally:
+            # What was answered is on record even where the client went away in the middle.
+            call.record()
+        if not done:
+            call.context.fault(
+                call.world, where="upstream", status=502, message="the model's stream ended before [DONE]"
+            )
+        await response.write(b"data: [DONE]\n\n")
+        return response
+
+
+async def _events(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The data of server-sent events; OpenAI's have one data line each."""
+    async for line in lines:
+        if line.startswith(b"data:"):
+            yield line[5:].strip()
+
+
+def _take(call: _Call, data: bytes) -> bool:
+    """Keep what a chunk says; False where it only tells the usage, which the client may not have asked for."""
+    try:
+        chunk = orjson.loads(data)
+    except orjson.JSONDecodeError as problem:
+        raise UpstreamError(f"a chunk is no JSON: {problem}") from problem
+    if usage := _usage(chunk.get("usage")):
+        call.usage = usage
+    for choice in chunk.get("choices") or []:
+        call.pieces.append(_text(choice.get("delta") or {}))
+    return bool(chunk.get("choices")) or "error" in chunk
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    """A message's text; tool calls as JSON after it, so that the record shows them."""
+    content = message.get("content")
+    text = content if isinstance(content, str) else ""
+    if calls := message.get("tool_calls"):
+        text += orjson.dumps(calls).decode()
+    return text
+
+
+def _usage(given: object) -> dict[str, int]:
+    if not isinstance(given, dict):
+        return {}
+    names = ("prompt_tokens", "completion_tokens", "total_tokens")
+    return {n: given[n] for n in names if isinstance(given.get(n), int)}
+
+
+def _count(messages: Sequence[Mapping[str, Any]], answer: str) -> tuple[dict[str, int], str]:
+    """Tokens of a call whose upstream didn't tell, and how they were counted."""
+    prompt, how = _tokens(prompt_text([{**m, "role": "any"} for m in messages]))
+    completion, _ = _tokens(answer)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }, how
+
+
+def _tokens(text: str) -> tuple[int, str]:
+    encode = _encoding()
+    if encode is None:
+        return -(-len(text.encode()) // 4), "estimate"
+    return len(encode.encode(text, disallowed_special=())), "tiktoken"
+
+
+@lru_cache(maxsize=1)
+def _encoding() -> Any:
+    """tiktoken's o200k_base from the copy that llama-index-core ships: tiktoken itself would download it."""
+    import tiktoken
+
+    if "TIKTOKEN_CACHE_DIR" not in os.environ:
+        spec = importlib.util.find_spec("llama_index")
+        for place in spec.submodule_search_locations or [] if spec else []:
+            folder = Path(place) / "core" / "_static" / "tiktoken_cache"
+            if folder.is_dir():
+                os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
+    if "TIKTOKEN_CACHE_DIR" not in os.environ:
+        return None
+    return tiktoken.get_encoding("o200k_base")
+
+
+async def _models(request: web.Request) -> web.Response:
+    context = request.app[CONTEXT]
+    world = _world_or_error(request)
+    if isinstance(world, web.Response):
+        return world
+    upstream = _upstream_or_error(context, world)
+    if isinstance(upstream, web.Response):
+        return upstream
+    names = [upstream.model] if upstream.model else []
+    data = [{"id": n, "object": "model", "created": 0, "owned_by": "searchsim"} for n in names]
+    return web.Response(body=orjson.dumps({"object": "list", "data": data}), content_type="application/json")

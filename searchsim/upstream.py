@@ -1,0 +1,140 @@
+"""The model behind the gateway: any OpenAI-compatible URL, or the local model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import orjson
+
+from searchsim.errors import UpstreamError, UsageError
+from searchsim.local import LocalModel
+
+__all__ = ["Upstream", "open_upstream"]
+
+_KEY = "SEARCHSIM_UPSTREAM_KEY"
+_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=600)
+
+
+class Upstream:
+    """An OpenAI-compatible server.
+
+    Attributes:
+        model: The model that requests are sent to whatever they name; None leaves the request's own.
+        demonstration: True for the local toy: whatever it made says so.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        model: str | None = None,
+        key: str | None = None,
+        demonstration: bool = False,
+        extra: Mapping[str, Any] | None = None,
+        keep: object = None,
+    ) -> None:
+        """Make an upstream; `close` it in the end.
+
+        Args:
+            url: The API's base, e.g. ``https://host/v1``.
+            model: See above.
+            key: Sent as bearer token; it is never logged or traced.
+            demonstration: See above.
+            extra: Fields set in every request.
+            keep: An object that must live as long as the upstream (the local model).
+        """
+        if not url.startswith(("http://", "https://")):
+            raise UsageError(f"--upstream {url}: give `local`, or a URL such as http://127.0.0.1:8000/v1")
+        self._url = url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._extra = dict(extra or {})
+        self._keep = keep
+        self._session: aiohttp.ClientSession | None = None
+        self.model = model
+        self.demonstration = demonstration
+
+    def body(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The request as it is sent."""
+        body = {**request, **self._extra}
+        if self.model:
+            body["model"] = self.model
+        return body
+
+    @asynccontextmanager
+    async def post(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request and give the response, not yet read.
+
+        Raises:
+            UpstreamError: It can't be reached, or answers with an error.
+        """
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=_TIMEOUT)
+        try:
+            async with self._session.post(
+                f"{self._url}{path}",
+                data=orjson.dumps(body),
+                headers={**self._headers, "Content-Type": "application/json"},
+            ) as response:
+                if response.status >= 400:
+                    raise await _refusal(response)
+                yield response
+        except (aiohttp.ClientError, TimeoutError) as error:
+            reason = str(error) or type(error).__name__
+            raise UpstreamError(f"the model at {self._url} can't be reached: {reason}") from error
+
+    async def chat(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A whole answer of ``/chat/completions``.
+
+        Raises:
+            UpstreamError: See `post`; also where the answer is no chat completion.
+        """
+        async with self.post("/chat/completions", body) as response:
+            raw = await response.read()
+        try:
+            answer = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            raise UpstreamError(f"the model at {self._url} answered no JSON") from error
+        if not isinstance(answer, dict) or not answer.get("choices"):
+            raise UpstreamError(f"the model at {self._url} answered without choices")
+        return answer
+
+    async def close(self) -> None:
+        """Close connections, and let the local model go."""
+        if self._session is not None:
+            await self._session.close()
+        self._keep = None
+
+
+async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
+    text = await response.text(errors="replace")
+    try:
+        body: object = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        body = None
+    status = response.status if response.status in (400, 404, 413, 422, 429) else 502
+    return UpstreamError(f"the model answered {response.status}: {text[:300]}", status, body)
+
+
+def open_upstream(name: str, model: str | None = None) -> Upstream:
+    """The upstream that a command line names.
+
+    Args:
+        name: ``local``, or the base URL of an OpenAI-compatible API. Its key, where it wants one, comes from
+            SEARCHSIM_UPSTREAM_KEY.
+        model: The model to send requests to.
+
+    Raises:
+        UsageError: The name is neither.
+        MissingComponentError: The local model isn't there.
+    """
+    if name == "local":
+        local = LocalModel()
+        # Without the prompt cache the same request gets the same floats, whatever came before it.
+        return Upstream(
+            local.url, model=local.name, demonstration=True, extra={"cache_prompt": False}, keep=local
+        )
+    return Upstream(name, model=model, key=os.environ.get(_KEY))

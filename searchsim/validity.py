@@ -1,0 +1,71 @@
+"""Is a run valid? Its lists are recomputed from the record and compared with what was served.
+
+A run is invalid where a served list differs from what the rules give for its recorded query, a forced or appended
+document was cut off, a fault wasn't planned, or traffic went elsewhere. Not being served, delivered or opened is an
+outcome, never a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from searchsim import injection
+from searchsim.engine import SearchEngine
+from searchsim.trace import Event, served
+from searchsim.world import World, Worlds
+
+__all__ = ["reasons"]
+
+
+async def reasons(worlds: Worlds, world: World, events: Sequence[Event]) -> list[str]:
+    """Why a world's run is invalid; empty where it is valid.
+
+    Args:
+        worlds: Knows corpus and engine.
+        world: The world, with its plan.
+        events: Its trace, as kept.
+    """
+    found: list[str] = []
+    sources = {name: r.sha256 for name, r in injection.factors().items()}
+    if dict(world.plan.factors) != sources:
+        found.append("the factors' source has changed since the world was planned")
+    number_of: dict[tuple[str, object], int] = {}
+    for event in events:
+        match event["event"]:
+            case "search":
+                found += await _list_reasons(worlds, worlds.engine, world, event, number_of)
+            case "fault" if not event["planned"]:
+                found.append(f"unplanned fault at {event['where']}: {event['message']}")
+            case "refused":
+                found.append(f"traffic went to {event['host']} and was refused")
+    return found
+
+
+async def _list_reasons(
+    worlds: Worlds,
+    engine: SearchEngine,
+    world: World,
+    event: Event,
+    number_of: dict[tuple[str, object], int],
+) -> list[str]:
+    query = worlds.query(event)
+    number = number_of.setdefault((event["endpoint"], query), len(number_of) + 1)
+    k, page = event["k"], event["page"]
+    label = f"list {event['list']} ({event['query'][:60]!r})"
+    if number != event["list"]:
+        return [f"{label} should have been number {number}"]
+    how = world.admission(number, event["endpoint"], event["query"])
+    if page > 1:
+        hits = (await engine.search(query, page * k))[(page - 1) * k :]
+        items: Sequence[injection.Item] = [injection.Item(h.document, h.score, False) for h in hits]
+        cut: list[str] = []
+    else:
+        composition = await world.compose(engine, query, k, how)
+        items = composition.items
+        cut = [d.id for d in composition.cut]
+    found = []
+    if served(items) != event["served"]:
+        found.append(f"{label} was served otherwise than its rules say")
+    if cut or event["cut"]:
+        found.append(f"{label}: {len(cut or event['cut'])} documents were cut off by the client's own k of {k}")
+    return found

@@ -1,0 +1,410 @@
+"""A world: the evidence environment of one run.
+
+Organic corpus + pool + rules, under a key. A world knows its condition, what it plans to serve, and the lists it has
+served so far; everything it serves is in its trace before the answer leaves.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from searchsim import injection, trace
+from searchsim.corpus import Corpus
+from searchsim.documents import Document, MisleadingDocument, faults_in, misleading_from, to_record
+from searchsim.engine import SearchEngine
+from searchsim.errors import ConditionError, KeyInUseError, UnknownWorldError, UsageError
+from searchsim.injection import Admission, Composition, Item, Level, ListContext, Mode
+from searchsim.query import Query, parse
+from searchsim.relevance import PoolDocument, score_pool
+from searchsim.store import Store
+from searchsim.trace import Event
+from searchsim.urls import canonical_url
+
+__all__ = ["Answer", "Plan", "World", "Worlds", "parse_settings"]
+
+_log = logging.getLogger(__name__)
+_KEY = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+_FIRST_PAGES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a world may serve, and by which rules: fixed when it is made.
+
+    Attributes:
+        documents: Ids of the pool's documents, in the pool's order.
+        factors: Hash of each factor's source.
+        corpus: The corpus's name.
+        corpus_sha256: Its hash.
+        last_list: The number of the last list, where the maker of the world knows it.
+    """
+
+    documents: tuple[str, ...]
+    factors: Mapping[str, str]
+    corpus: str
+    corpus_sha256: str
+    last_list: int | None = None
+
+    def record(self) -> dict[str, Any]:
+        """The plan as JSON."""
+        return {
+            "documents": list(self.documents),
+            "factors": dict(self.factors),
+            "corpus": self.corpus,
+            "corpus_sha256": self.corpus_sha256,
+            "last_list": self.last_list,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One page of a list.
+
+    Attributes:
+        number: The list's number in its world.
+        items: The results of this page.
+        mode: How the list took pool documents.
+        composition: The first page's composition; None on later pages.
+    """
+
+    number: int
+    items: tuple[Item, ...]
+    mode: Mode
+    composition: Composition | None
+
+
+@dataclass(slots=True)
+class _List:
+    number: int
+    pages: dict[int, Composition] = field(default_factory=dict)
+
+
+class World:
+    """One world.
+
+    Attributes:
+        key: What names it: the API key that its agent sends.
+        task: The task's id.
+        condition: A level for every factor.
+        plan: See `Plan`.
+        pool: The documents it may inject, in order.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        task: str,
+        condition: Mapping[str, Level],
+        plan: Plan,
+        pool: Sequence[MisleadingDocument],
+    ) -> None:
+        self.key = key
+        self.task = task
+        self.condition = dict(condition)
+        self.plan = plan
+        self.pool = tuple(PoolDocument.of(d) for d in pool)
+        self._lists: dict[tuple[str, Query], _List] = {}
+        self._urls = {canonical_url(d.url): d for d in pool}
+
+    def list_number(self, endpoint: str, query: Query) -> int:
+        """The number of a list: a repeat has the number it had, a new one the next."""
+        return self._list(endpoint, query).number
+
+    def _list(self, endpoint: str, query: Query) -> _List:
+        return self._lists.setdefault((endpoint, query), _List(len(self._lists) + 1))
+
+    async def answer(
+        self, engine: SearchEngine, endpoint: str, text: str, query: Query, *, k: int, page: int = 1
+    ) -> Answer:
+        """One page of the list that a query asks for.
+
+        The first page is composed; later pages are the control's, since a pool document enters among the first k
+        or not at all.
+
+        Args:
+            engine: Knows the organic documents.
+            endpoint: The vertical.
+            text: The client's text, for factors to see.
+            query: What it asks for.
+            k: Results a page.
+            page: From 1.
+        """
+        entry = self._list(endpoint, query)
+        how = self.admission(entry.number, endpoint, text)
+        if page > 1:
+            first = (page - 1) * k
+            hits = (await engine.search(query, min(first + k, _FIRST_PAGES * k)))[first : first + k]
+            items = tuple(Item(h.document, h.score, False) for h in hits)
+            return Answer(entry.number, items, how.mode, None)
+        if k not in entry.pages:
+            entry.pages[k] = await self.compose(engine, query, k, how)
+        composition = entry.pages[k]
+        return Answer(entry.number, composition.items, how.mode, composition)
+
+    def admission(self, number: int, endpoint: str, text: str) -> Admission:
+        """How the list of a number takes pool documents."""
+        return injection.admission(ListContext(number, self.plan.last_list, endpoint, text), self.condition)
+
+    async def compose(self, engine: SearchEngine, query: Query, k: int, how: Admission) -> Composition:
+        """Compose a first page: a function of its arguments and the world's plan alone."""
+        organic = await engine.search(query, k)
+        if how.mode is Mode.NO or not self.pool:
+            return injection.compose(organic, [], k, how)
+        return injection.compose(
+            organic,
+            await score_pool(self.pool, query, engine),
+            k,
+            how,
+            whole_pool=[p.document for p in self.pool],
+            place=partial(injection.apply_placement, condition=self.condition),
+        )
+
+    async def page(self, engine: SearchEngine, url: str) -> tuple[Document | None, bool]:
+        """The document at a URL, and whether it is one of the pool's."""
+        injected = self._urls.get(canonical_url(url))
+        if injected is not None:
+            return injected, True
+        return await engine.document_at(url), False
+
+    def documents(self) -> Iterator[MisleadingDocument]:
+        """The pool's documents."""
+        return (p.document for p in self.pool)
+
+    def record(self) -> dict[str, Any]:
+        """The world as it is shown."""
+        return {"key": self.key, "task": self.task, "condition": self.condition, "plan": self.plan.record()}
+
+
+class Worlds:
+    """All worlds of one server: makes them, finds them, keeps their traces.
+
+    Attributes:
+        corpus: The corpus they are worlds of.
+        engine: Knows its organic documents.
+        only: A world that any key, or none, names (``serve --task``, ``searchsim run``).
+    """
+
+    def __init__(self, corpus: Corpus, engine: SearchEngine, store: Store) -> None:
+        self.corpus = corpus
+        self.engine = engine
+        self.only: World | None = None
+        self._store = store
+        self._worlds: dict[str, World] = {}
+        for key, record in store.worlds():
+            self._restore(key, record)
+
+    def _restore(self, key: str, record: Mapping[str, Any]) -> None:
+        """Take a kept world up again; its lists are numbered anew from its trace."""
+        plan = Plan(**{**record["plan"], "documents": tuple(record["plan"]["documents"])})
+        sources = {name: r.sha256 for name, r in injection.factors().items()}
+        if plan.corpus_sha256 != self.corpus.hash or dict(plan.factors) != sources:
+            # Serving it by other rules than it was planned by would be worse than not serving it.
+            _log.warning("world %s was made with another corpus or other factors and isn't served", key)
+            return
+        pool = [misleading_from(d) for d in record["pool"]]
+        world = World(key, record["task"], record["condition"], plan, pool)
+        for event in self._store.events(key):
+            if event["event"] == "search":
+                world.list_number(event["endpoint"], self.query(event))
+        self._worlds[key] = world
+
+    def create(
+        self,
+        task: str,
+        condition: Mapping[str, object] | None = None,
+        *,
+        key: str | None = None,
+        documents: Sequence[str | Mapping[str, Any]] | None = None,
+        last_list: int | None = None,
+    ) -> World:
+        """Make a world.
+
+        Args:
+            task: A task's id.
+            condition: Levels of factors; the others have their defaults.
+            key: Its key; None draws one that nobody can guess.
+            documents: The pool, as ids or whole records, instead of what the factors would select of the task's.
+                It is only cut to the budget, which is its size where the condition names none.
+            last_list: The number of the last list, for stages that need it.
+
+        Raises:
+            ConditionError: The request can't be honoured; its `field` names the part.
+            KeyInUseError: A world has this key.
+        """
+        if task not in self.corpus.tasks:
+            some = ", ".join(list(self.corpus.tasks)[:12])
+            raise ConditionError(f"no task {task!r} in corpus {self.corpus.name}; tasks: {some}", "task")
+        if key is not None and not _KEY.fullmatch(key):
+            raise ConditionError("a key has 1 to 128 letters, digits, or . _ ~ -", "key")
+        if last_list is not None and (isinstance(last_list, bool) or last_list < 1):
+            raise ConditionError("last_list is the number of a list, from 1", "last_list")
+        asked = dict(condition or {})
+        if documents is not None and "budget" not in asked:
+            asked["budget"] = len(documents)
+        levels = injection.complete(asked)
+        for name, registered in injection.factors().items():
+            need = registered.factor.needs.get(levels[name])
+            if need == "last_list" and last_list is None:
+                raise ConditionError(
+                    f"{name} {levels[name]} must know which list is the world's last: give last_list "
+                    "(the number of lists that the task's control run made)",
+                    f"condition.{name}",
+                )
+        if documents is None:
+            pool = injection.select_pool(self.corpus.misleading.get(task, ()), levels)
+        else:
+            pool = injection.select_pool(self._given(task, documents), levels, only="budget")
+        plan = Plan(
+            tuple(d.id for d in pool),
+            {name: r.sha256 for name, r in injection.factors().items()},
+            self.corpus.name,
+            self.corpus.hash,
+            last_list,
+        )
+        world = World(key or secrets.token_urlsafe(24).replace("_", "~"), task, levels, plan, pool)
+        record = {**world.record(), "pool": [to_record(d) for d in pool]}
+        if not self._store.add(world.key, record):
+            raise KeyInUseError(f"a world with the key {world.key!r} exists: end it first, or choose another key")
+        self._worlds[world.key] = world
+        return world
+
+    def _given(self, task: str, documents: Sequence[str | Mapping[str, Any]]) -> list[MisleadingDocument]:
+        known = {d.id: d for pool in self.corpus.misleading.values() for d in pool}
+        found: list[MisleadingDocument] = []
+        for number, given in enumerate(documents):
+            where = f"documents.{number}"
+            if isinstance(given, str):
+                if given not in known:
+                    raise ConditionError(f"no misleading document {given!r} in corpus {self.corpus.name}", where)
+                found.append(known[given])
+                continue
+            if not isinstance(given, Mapping):
+                raise ConditionError("a document is an id or an object", where)
+            record = {
+                "id": f"given-{number + 1}",
+                "task": task,
+                "authority": "high",
+                "style": "paper",
+                "language": self.corpus.task(task).language,
+                "institution": given.get("source_name", ""),
+                "canary": "searchsim-canary",
+                **given,
+            }
+            if wrong := faults_in("misleading", record):
+                raise ConditionError(wrong[0][1], f"{where}.{wrong[0][0]}")
+            found.append(misleading_from(record))
+        ids = [d.id for d in found]
+        if len(set(ids)) < len(ids):
+            raise ConditionError("a document stands twice", "documents")
+        return found
+
+    def get(self, key: str) -> World:
+        """A world by key.
+
+        Raises:
+            UnknownWorldError: There is none.
+        """
+        if key in self._worlds:
+            return self._worlds[key]
+        raise UnknownWorldError(f"no world has the key {key!r}")
+
+    def find(self, key: str | None) -> World | None:
+        """The world that a request's key names: the server's only world whatever the key, where it has one."""
+        if key is not None and key in self._worlds:
+            return self._worlds[key]
+        return self.only
+
+    def all(self) -> Iterable[World]:
+        """All worlds, oldest first."""
+        return self._worlds.values()
+
+    def end(self, key: str) -> None:
+        """End a world and forget its trace.
+
+        Raises:
+            UnknownWorldError: There is none.
+        """
+        world = self.get(key)
+        del self._worlds[key]
+        if self.only is world:
+            self.only = None
+        self._store.remove(key)
+
+    def query(self, event: Mapping[str, Any]) -> Query:
+        """The query of a search event."""
+        return self.parse(event["endpoint"], event["query"], event["tbs"])
+
+    def parse(self, endpoint: str, text: str, tbs: str = "") -> Query:
+        """What a client's text asks for at an endpoint: ``news`` finds news alone."""
+        query = parse(text, tbs=tbs, today=self.corpus.today)
+        return query.of_kinds("news") if endpoint == "news" else query
+
+    async def search(
+        self, world: World, *, dialect: str, endpoint: str, text: str, tbs: str = "", k: int = 10, page: int = 1
+    ) -> Answer:
+        """Answer a search and put it on record."""
+        query = self.parse(endpoint, text, tbs)
+        answer = await world.answer(self.engine, endpoint, text, query, k=k, page=page)
+        self.append(
+            world,
+            trace.search(
+                dialect=dialect,
+                endpoint=endpoint,
+                query=text,
+                tbs=tbs,
+                page=page,
+                k=k,
+                number=answer.number,
+                mode=answer.mode.value,
+                items=answer.items,
+                displaced=answer.composition.displaced if answer.composition else (),
+                cut=answer.composition.cut if answer.composition else (),
+            ),
+        )
+        return answer
+
+    async def page(self, world: World | None, url: str, *, dialect: str) -> Document | None:
+        """Find a page and put it on record; without a world only organic documents exist."""
+        if world is None:
+            return await self.engine.document_at(url)
+        document, injected = await world.page(self.engine, url)
+        self.append(
+            world,
+            trace.page(
+                dialect=dialect, url=url, document=document.id if document else None, injected=injected
+            ),
+        )
+        return document
+
+    def append(self, world: World, event: Event) -> None:
+        """Add to a world's trace."""
+        self._store.append(world.key, event)
+
+    def events(self, key: str) -> Iterator[Event]:
+        """A world's trace, oldest first."""
+        return self._store.events(key)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, object]:
+    """The condition that ``--set FACTOR=LEVEL`` options give.
+
+    Raises:
+        UsageError: One isn't of that form.
+    """
+    condition: dict[str, object] = {}
+    for pair in pairs:
+        name, sign, level = pair.partition("=")
+        if not sign or not name or not level:
+            raise UsageError(f"--set {pair}: write FACTOR=LEVEL, e.g. --set budget=3")
+        condition[name.strip()] = level.strip()
+    return condition
