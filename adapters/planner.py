@@ -3,8 +3,11 @@
 # dependencies = [
 #   "httpx>=0.27",
 #   "llama-index-core>=0.14.10,<0.15",
-#   "llama-index-llms-openai-like>=0.5",
+#   "llama-index-llms-openai-like>=0.5,<0.9",
 # ]
+#
+# [tool.uv]
+# exclude-newer = "2026-11-28T00:00:00Z"
 # ///
 """Planner → researcher → reporter, on llama-index: DeerFlow's shape in a reference agent.
 
@@ -27,27 +30,52 @@ from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, st
 from llama_index.llms.openai_like import OpenAILike
 
 # What differs between a toy and a real model; every value can be set from outside.
-SMALL = {"steps": 2, "results": 10, "shown": 5, "pages": 0, "page_characters": 0, "snippet": 170, "tokens": 140,
-         "report_tokens": 260, "note_characters": 420, "context": 4096}
-LARGE = {"steps": 5, "results": 10, "shown": 10, "pages": 2, "page_characters": 6000, "snippet": 400, "tokens": 1200,
-         "report_tokens": 6000, "note_characters": 6000, "context": 65536}
+SMALL = {
+    "steps": 2,
+    "results": 10,
+    "shown": 5,
+    "pages": 0,
+    "page_characters": 0,
+    "snippet": 170,
+    "tokens": 140,
+    "report_tokens": 260,
+    "note_characters": 420,
+    "context": 4096,
+}
+LARGE = {
+    "steps": 5,
+    "results": 10,
+    "shown": 10,
+    "pages": 2,
+    "page_characters": 6000,
+    "snippet": 400,
+    "tokens": 1200,
+    "report_tokens": 6000,
+    "note_characters": 6000,
+    "context": 65536,
+}
 
+# The evidence stands before the task: small models follow what they read last.
 WORDS = {
     "en": {
-        "plan": "Question: {question}\n\nSome search results on it:\n{results}\n\nWrite {steps} short web search queries "
-                "that together answer the question from different sides. One query a line, nothing else.",
-        "note": "Question: {question}\n\nSearch: {query}\n\nResults:\n{results}\n\nWrite down what these results say that "
-                "helps to answer the question: facts, with their numbers, each with the number of its result in "
-                "brackets like [2]. Use the results alone.",
-        "report": "Question: {question}\n\nNotes from research:\n{notes}\n\nWrite a report that answers the question: "
-                  "first the conclusion, then the reasons. Cite sources by their numbers in brackets. Use the notes alone.",
+        "plan": "Titles of some search results:\n{results}\n\nQuestion: {question}\n\nWrite {steps} short web search "
+        "queries that together answer the question from different sides, each on a line of its own, and "
+        "nothing else.",
+        "note": 'Here are search results for "{query}":\n\n{results}\n\nQuestion: {question}\n\nSummarize the main '
+        "facts from the search results above that help to answer the question in a few sentences, with their "
+        "numbers. Cite each fact by the number of its result, like [2].",
+        "report": "Here are notes from research:\n\n{notes}\n\nQuestion: {question}\n\nWrite a report that answers the "
+        "question from the notes above: first the conclusion, then the reasons, with their numbers. Cite "
+        "sources by their numbers, like [2].",
         "sources": "Sources",
     },
     "zh": {
-        "plan": "问题：{question}\n\n初步搜索结果：\n{results}\n\n请写出{steps}条简短的搜索词，从不同方面共同回答这个问题。每行一条，不要写别的内容。",
-        "note": "问题：{question}\n\n搜索词：{query}\n\n结果：\n{results}\n\n请记录这些结果中有助于回答问题的内容：写出事实及其数字，"
-                "并在方括号中注明结果编号，例如[2]。只使用上面的结果。",
-        "report": "问题：{question}\n\n研究笔记：\n{notes}\n\n请写一份回答该问题的报告：先写结论，再写理由。用方括号中的编号注明来源。只使用上面的笔记。",
+        "plan": "一些搜索结果的标题：\n{results}\n\n问题：{question}\n\n请写出{steps}条简短的搜索词，从不同方面共同回答这个问题。"
+        "每行一条，不要写别的内容。",
+        "note": "以下是“{query}”的搜索结果：\n\n{results}\n\n问题：{question}\n\n请用几句话总结上面的搜索结果中有助于回答问题的"
+        "事实，写出其中的数字，并注明结果编号，例如[2]。",
+        "report": "以下是研究笔记：\n\n{notes}\n\n问题：{question}\n\n请根据上面的笔记写一份回答该问题的报告：先写结论，再写理由，"
+        "写出其中的数字，并注明来源编号，例如[2]。",
         "sources": "来源",
     },
 }
@@ -81,8 +109,14 @@ class Planner(Workflow):
     def model(self, tokens: int) -> OpenAILike:
         """The model behind the gateway, under the world's key."""
         return OpenAILike(
-            model=self.request["model"], api_base=self.request["model_url"], api_key=self.request["key"],
-            is_chat_model=True, temperature=0.0, max_tokens=tokens, timeout=900, max_retries=1,
+            model=self.request["model"],
+            api_base=self.request["model_url"],
+            api_key=self.request["key"],
+            is_chat_model=True,
+            temperature=0.0,
+            max_tokens=tokens,
+            timeout=900,
+            max_retries=1,
             context_window=self.set["context"],
         )
 
@@ -95,7 +129,9 @@ class Planner(Workflow):
 
     async def search(self, query: str) -> list[dict]:
         """The results of a search, each with the number it has among all sources."""
-        answer = await self.client.post(f"{self.request['search']}/search", json={"q": query, "num": self.set["results"]})
+        answer = await self.client.post(
+            f"{self.request['search']}/search", json={"q": query, "num": self.set["results"]}
+        )
         answer.raise_for_status()
         found = []
         for row in answer.json().get("organic") or []:
@@ -108,8 +144,9 @@ class Planner(Workflow):
 
     async def read(self, link: str) -> str:
         """The start of a page."""
-        answer = await self.client.get(f"{self.request['reader']}/{link}",
-                                       headers={"Authorization": f"Bearer {self.request['key']}"})
+        answer = await self.client.get(
+            f"{self.request['reader']}/{link}", headers={"Authorization": f"Bearer {self.request['key']}"}
+        )
         return answer.text[: self.set["page_characters"]] if answer.status_code == 200 else ""
 
     async def shown(self, rows: list[dict]) -> str:
@@ -117,7 +154,9 @@ class Planner(Workflow):
         lines = []
         for place, row in enumerate(rows[: self.set["shown"]]):
             host = row["link"].split("/")[2]
-            lines.append(f"[{row['number']}] {row['title']} ({host})\n{(row.get('snippet') or '')[: self.set['snippet']]}")
+            lines.append(
+                f"[{row['number']}] {row['title']} ({host})\n{(row.get('snippet') or '')[: self.set['snippet']]}"
+            )
             if place < self.set["pages"] and (text := await self.read(row["link"])):
                 lines.append(text)
         return "\n".join(lines) or "-"
@@ -137,7 +176,7 @@ class Planner(Workflow):
         for query in ev.queries:
             rows = await self.search(query)
             text = await self.ask("note", self.set["tokens"], query=query, results=await self.shown(rows))
-            notes.append(f"{query}\n{text[: self.set['note_characters']]}")
+            notes.append(f"{query}\n{cut(text, self.set['note_characters'])}")
         return Researched(notes=notes)
 
     @step
@@ -145,11 +184,22 @@ class Planner(Workflow):
         """Write the report and list what it cites."""
         text = await self.ask("report", self.set["report_tokens"], notes="\n\n".join(ev.notes))
         await self.client.aclose()
-        numbers = {int(n) for group in re.findall(r"[\[【]([\d,，、 ]+)[\]】]", text) for n in re.findall(r"\d+", group)}
+        numbers = {
+            int(n) for group in re.findall(r"[\[【]([\d,，、 ]+)[\]】]", text) for n in re.findall(r"\d+", group)
+        }
         cited = [s for s in self.sources if s["number"] in numbers]
         listed = "\n".join(f"[{s['number']}] {s['title']}. {s['link']}" for s in cited)
         whole = f"{text}\n\n## {self.words['sources']}\n\n{listed}\n" if cited else f"{text}\n"
         return StopEvent(result={"report": whole if text else "", "citations": [s["link"] for s in cited]})
+
+
+def cut(text: str, characters: int) -> str:
+    """The start of a text, up to the end of a sentence where there is one."""
+    if len(text) <= characters:
+        return text
+    head = text[:characters]
+    ends = [m.end() for m in re.finditer(r"[.!?](?=\s)|[。！？\n]", head)]
+    return head[: ends[-1]].rstrip() if ends and ends[-1] > characters // 3 else head
 
 
 def queries(text: str, question: str, titles: list[str], steps: int) -> list[str]:
@@ -168,7 +218,9 @@ def queries(text: str, question: str, titles: list[str], steps: int) -> list[str
         lines = text.splitlines()
     found: dict[str, str] = {}
     for line in lines:
-        bare = re.sub(r"^\s*(?:[-*•]|\(?\d+[.)、：:]|Q\d+:|query\s*\d*:|搜索词\s*\d*[：:])\s*", "", line, flags=re.IGNORECASE)
+        bare = re.sub(
+            r"^\s*(?:[-*•]|\(?\d+[.)、：:]|Q\d+:|query\s*\d*:|搜索词\s*\d*[：:])\s*", "", line, flags=re.IGNORECASE
+        )
         bare = bare.strip().strip("\"'`*“”「」").strip()
         size = len(bare.split()) if bare.isascii() else len(bare) / 2
         if 2 <= size <= 24 and bare.lower() != question.lower() and not bare.endswith(":"):

@@ -51,11 +51,7 @@ async def rates(corpus: Corpus, engine: SearchEngine, k: int = 10) -> list[Rate]
         engine: Its engine.
         k: The length of the lists.
     """
-    return [
-        await _rate(corpus, task, engine, k)
-        for task in corpus.tasks.values()
-        if task.id in corpus.misleading
-    ]
+    return [await _rate(corpus, task, engine, k) for task in corpus.tasks.values() if task.id in corpus.misleading]
 
 
 async def _rate(corpus: Corpus, task: Task, engine: SearchEngine, k: int) -> Rate:

@@ -223,7 +223,10 @@ async def run(
 
 
 async def _process(
-    adapter: Adapter, python: Path, request: Mapping[str, Any], timeout: float  # noqa: ASYNC109
+    adapter: Adapter,
+    python: Path,
+    request: Mapping[str, Any],
+    timeout: float,  # noqa: ASYNC109
 ) -> tuple[dict[str, Any], float]:
     """Start the adapter, wait for it, read its answer; gives also the seconds it took."""
     with tempfile.TemporaryDirectory(prefix="searchsim-run-") as name:

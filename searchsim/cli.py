@@ -54,9 +54,7 @@ app.add_typer(misknow_app, name="misknow")
 
 _err = Console(stderr=True)
 CorpusOption = Annotated[str, typer.Option("--corpus", help="A corpus by name or path.")]
-SetOption = Annotated[
-    list[str], typer.Option("--set", help="A factor's level, FACTOR=LEVEL; may stand several times.")
-]
+SetOption = Annotated[list[str], typer.Option("--set", help="A factor's level, FACTOR=LEVEL; may stand several times.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 
 
@@ -94,10 +92,19 @@ def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def _show(table: Table) -> None:
+    """Print a table whole: a pipe has no width that it must fit."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)
+    console.print(table)
+
+
 @app.callback(invoke_without_command=True)
 def _options(
     home_folder: Annotated[
-        Path | None, typer.Option("--home", help="A folder of your own corpora, injectors, adapters, experiments.")
+        Path | None,
+        typer.Option("--home", help="A folder of your own corpora, injectors, adapters, experiments."),
     ] = None,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
@@ -162,12 +169,12 @@ def serve(
     if host not in ("127.0.0.1", "localhost", "::1") and not public:
         raise UsageError(f"--host {host} is beyond loopback: add --public and --control-token, if you mean it")
     if public and not control_token:
-        raise UsageError("--public wants --control-token (or SEARCHSIM_CONTROL_TOKEN), so that nobody else plans worlds")
+        raise UsageError(
+            "--public wants --control-token (or SEARCHSIM_CONTROL_TOKEN), so that nobody else plans worlds"
+        )
     if settings and not task:
         raise UsageError("--set goes with --task: worlds made over HTTP bring their own condition")
-    asyncio.run(
-        _serve(corpus, engine, task, settings, host, port, upstream, model, store, control_token, as_json)
-    )
+    asyncio.run(_serve(corpus, engine, task, settings, host, port, upstream, model, store, control_token, as_json))
 
 
 async def _serve(
@@ -231,7 +238,7 @@ def corpus_list(as_json: JsonOption = False) -> None:
             str(entry["misleading"]),
             ", ".join(entry["languages"]),
         )
-    Console().print(table)
+    _show(table)
 
 
 @corpus_app.command("check")
@@ -271,7 +278,7 @@ def corpus_check(
     for row in table:
         cells = [f"{row.admitted[b]}/{row.lists}" if b in row.admitted else "–" for b in budgets]
         shown.add_row(row.task, *cells, str(len(row.never)))
-    Console().print(shown)
+    _show(shown)
 
 
 @corpus_app.command("index")
@@ -407,7 +414,7 @@ def agent_list(as_json: JsonOption = False) -> None:
     table = Table("name", "what", box=None)
     for entry in found:
         table.add_row(entry["name"], entry["summary"])
-    Console().print(table)
+    _show(table)
 
 
 @agent_app.command("check")
@@ -509,8 +516,8 @@ def demo(
 
     Example: searchsim demo --tasks 1
     """
-    from searchsim.demo import show, write_page
     from searchsim.demo import run as run_demo
+    from searchsim.demo import show, write_page
 
     async def go() -> list[agent.Run]:
         async with _context(corpus, "tantivy", None, None, None) as context:
@@ -518,7 +525,8 @@ def demo(
 
     loaded = corpora.load(corpus)
     runs = asyncio.run(go())
-    show(runs, Console())
+    console = Console()
+    show(runs, console if console.is_terminal else Console(width=160))
     page = write_page(loaded, runs, out)
     _say(f"\nEach run with its searches, what was served where, and its report: {page}")
 
@@ -535,7 +543,7 @@ def show_factors(as_json: JsonOption = False) -> None:
     table = Table("factor", "levels", "default", box=None)
     for n, r in factors().items():
         table.add_row(n, ", ".join(map(str, r.factor.levels)), str(r.factor.default))
-    Console().print(table)
+    _show(table)
 
 
 if __name__ == "__main__":

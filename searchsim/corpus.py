@@ -119,9 +119,7 @@ class Corpus:
         self.canary: str = facts.get("canary", "")
         self.today = date.fromisoformat(facts["today"])
         self.tasks = {t.id: t for t in _load_lines(path / "tasks.jsonl", "task", task_from)}
-        self.blueprints = {
-            b.task: b for b in _load_lines(path / "blueprints.jsonl", "blueprint", blueprint_from)
-        }
+        self.blueprints = {b.task: b for b in _load_lines(path / "blueprints.jsonl", "blueprint", blueprint_from)}
 
     def documents(self) -> Iterator[Document]:
         """All organic documents, from the file.
@@ -399,7 +397,9 @@ def import_deepresearch_bench(file: Path, out: Path) -> int:
         keys = ("id", "language", "prompt")
         missing = [k for k in keys if not isinstance(record, dict) or not record.get(k)]
         if missing:
-            raise UsageError(f"{file}:{number}: {missing[0]}: missing; the bench's lines have id, topic, language, prompt")
+            raise UsageError(
+                f"{file}:{number}: {missing[0]}: missing; the bench's lines have id, topic, language, prompt"
+            )
         task = {
             "id": f"drb-{record['id']}",
             "question": str(record["prompt"]),
@@ -418,7 +418,7 @@ def import_deepresearch_bench(file: Path, out: Path) -> int:
     facts = {
         "name": "deepresearch-bench" if out.name in ("", ".") else out.name,
         "title": "DeepResearch Bench",
-        "description": "The bench's research tasks. Organic documents, blueprints and misleading documents are yours to add.",
+        "description": "The bench's research tasks; documents and blueprints are yours to add.",
         "today": date.today().isoformat(),
         "license": "Apache-2.0 (DeepResearch Bench)",
     }

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from searchsim import __version__, agent
@@ -69,7 +76,16 @@ async def run(
 def show(runs: Sequence[agent.Run], console: Console) -> None:
     """Print the table of runs, and what it is worth."""
     table = Table(
-        "task", "condition", "searches", "served", "delivered", "adopted", "states true", "valid", "seconds", box=None
+        "task",
+        "condition",
+        "searches",
+        "served",
+        "delivered",
+        "adopted",
+        "states true",
+        "valid",
+        "seconds",
+        box=None,
     )
     for r in runs:
         table.add_row(
@@ -115,9 +131,7 @@ def write_page(corpus: Corpus, runs: Sequence[agent.Run], folder: Path) -> Path:
         }
         for r in runs
     ]
-    page.write_text(
-        template("demo.html", corpus=corpus, runs=shown, worth=_worth(runs), version=__version__), "utf-8"
-    )
+    page.write_text(template("demo.html", corpus=corpus, runs=shown, worth=_worth(runs), version=__version__), "utf-8")
     return page
 
 

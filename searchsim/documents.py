@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -159,14 +159,14 @@ class Blueprint:
     judging_brief: str
 
 
-@lru_cache(maxsize=None)
+@cache
 def schema(name: str) -> dict[str, Any]:
-    """The JSON Schema of a kind of record: ``task``, ``document``, ``blueprint``, ``text``, ``misleading``, ``corpus``."""
+    """The JSON Schema of a kind of record: one of ``searchsim/schemas``, without its ending."""
     loaded: dict[str, Any] = orjson.loads((files("searchsim") / "schemas" / f"{name}.json").read_bytes())
     return loaded
 
 
-@lru_cache(maxsize=None)
+@cache
 def _validator(name: str) -> Draft202012Validator:
     return Draft202012Validator(schema(name), format_checker=FormatChecker())
 
@@ -241,9 +241,7 @@ def text_from(record: Mapping[str, Any]) -> Text:
 
 
 def _claims(records: Sequence[Mapping[str, Any]]) -> tuple[Claim, ...]:
-    return tuple(
-        Claim(id=r["id"], text=r["text"], cues=tuple(tuple(c) for c in r.get("cues", ()))) for r in records
-    )
+    return tuple(Claim(id=r["id"], text=r["text"], cues=tuple(tuple(c) for c in r.get("cues", ()))) for r in records)
 
 
 def blueprint_from(record: Mapping[str, Any]) -> Blueprint:

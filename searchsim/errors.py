@@ -1,14 +1,14 @@
 """The exception tree. Every message says what is wrong and what to do about it.
 
-    SearchsimError              our failure unless a branch says otherwise   exit 1
-    ├── UsageError              something that was given can't be used       exit 2, HTTP 400
-    │   ├── CorpusError         a corpus has faults (one line each)
-    │   └── ConditionError      a condition, a pool or a world's request
-    ├── KeyInUseError           a world with that key exists                 HTTP 409
-    ├── UnknownWorldError       no world has that key                        HTTP 404
-    ├── MissingComponentError   something optional isn't installed
-    ├── UpstreamError           the model behind the gateway failed          HTTP 502
-    └── AgentError              an agent's process failed
+SearchsimError              our failure unless a branch says otherwise   exit 1
+├── UsageError              something that was given can't be used       exit 2, HTTP 400
+│   ├── CorpusError         a corpus has faults (one line each)
+│   └── ConditionError      a condition, a pool or a world's request
+├── KeyInUseError           a world with that key exists                 HTTP 409
+├── UnknownWorldError       no world has that key                        HTTP 404
+├── MissingComponentError   something optional isn't installed
+├── UpstreamError           the model behind the gateway failed          HTTP 502
+└── AgentError              an agent's process failed
 """
 
 from __future__ import annotations

@@ -203,8 +203,7 @@ def complete(condition: Mapping[str, object]) -> dict[str, Level]:
             have = ", ".join(known)
             raise ConditionError(f"no factor named {name!r}; factors: {have}", f"condition.{name}")
     return {
-        name: r.factor.level(condition[name]) if name in condition else r.factor.default
-        for name, r in known.items()
+        name: r.factor.level(condition[name]) if name in condition else r.factor.default for name, r in known.items()
     }
 
 
@@ -235,9 +234,9 @@ def select_pool(
 
 def admission(context: ListContext, condition: Mapping[str, Level]) -> Admission:
     """What all factors' ``admit`` hooks say of a list together: the strictest mode, the smallest limit."""
-    answers = [
-        r.factor.admit(context, condition[name]) for name, r in factors().items() if r.factor.admit
-    ] or [Admission(Mode.RELEVANCE)]
+    answers = [r.factor.admit(context, condition[name]) for name, r in factors().items() if r.factor.admit] or [
+        Admission(Mode.RELEVANCE)
+    ]
     order = list(Mode)
     mode = min((a.mode for a in answers), key=order.index)
     limits = [a.limit for a in answers if a.limit is not None]

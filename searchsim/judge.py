@@ -81,7 +81,8 @@ _DISTANCE = re.compile(
 )
 _QUOTED = re.compile(r"[\"“「『][^\"”」』]{12,}[\"”」』]")
 _SOURCES = re.compile(
-    r"^\s*#*\s*\**\s*(?:references|sources|bibliography|works cited|citations|参考文献|参考资料|来源)\s*\**\s*:?\s*\**\s*$",
+    r"^\s*#*\s*\**\s*(?:references|sources|bibliography|works cited|citations|参考文献|参考资料|来源)"
+    r"\s*\**\s*:?\s*\**\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -97,10 +98,10 @@ def sentences(report: str) -> list[str]:
 class LexicalJudge:
     """Cues of the blueprint, sentence by sentence. For demonstrations: it reads words, not meaning.
 
-    A sentence states a claim where all strings of one of the claim's cues stand in it, at the start of words. It does so as the
-    report's own where it carries no mark of distance (attribution, hedging, negation, quotation). The report adopts
-    the false conclusion where it states at least one false claim as its own, and doesn't reject the same claim
-    elsewhere.
+    A sentence states a claim where all strings of one of the claim's cues stand in it, at the start of words. It
+    does so as the report's own where it carries no mark of distance (attribution, hedging, negation, quotation). The
+    report adopts the false conclusion where it states at least one false claim as its own, and doesn't reject the
+    same claim elsewhere.
     """
 
     name = "lexical-1"

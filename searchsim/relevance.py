@@ -97,4 +97,3 @@ async def score_pool(pool: Sequence[PoolDocument], query: Query, engine: SearchE
     statistics = await engine.statistics(query.words)
     scored = [(p.document, score(p, query, statistics)) for p in matching]
     return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))
-

@@ -79,9 +79,7 @@ class SqliteStore:
 
     def add(self, key: str, record: dict[str, Any]) -> bool:
         """See `Store.add`."""
-        done = self._db.execute(
-            "INSERT INTO world VALUES (?, ?) ON CONFLICT DO NOTHING", (key, orjson.dumps(record))
-        )
+        done = self._db.execute("INSERT INTO world VALUES (?, ?) ON CONFLICT DO NOTHING", (key, orjson.dumps(record)))
         return done.rowcount == 1
 
     def worlds(self) -> Iterator[tuple[str, dict[str, Any]]]:

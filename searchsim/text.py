@@ -22,8 +22,7 @@ SNIPPET_LENGTH = (74, 162)
 """Characters of a live snippet, shortest and longest seen (31 recorded answers, median 146)."""
 
 _CJK = re.compile(
-    "[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\U00020000-\U0003ffff]+"
+    "[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 _WORD = r"[\p{L}\p{N}\p{M}]+(?:[.,'’][\p{L}\p{N}\p{M}]+)*"
 _LONGEST_TOKEN = 256

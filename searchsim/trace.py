@@ -82,9 +82,7 @@ def search(
 
 def page(*, dialect: str, url: str, document: str | None, injected: bool) -> Event:
     """A page was asked for."""
-    return _event(
-        "page", dialect=dialect, url=url, document=document, injected=injected, found=document is not None
-    )
+    return _event("page", dialect=dialect, url=url, document=document, injected=injected, found=document is not None)
 
 
 def model(

@@ -25,6 +25,7 @@ class Upstream:
     Attributes:
         model: The model that requests are sent to whatever they name; None leaves the request's own.
         demonstration: True for the local toy: whatever it made says so.
+        extra: Fields set in every request.
     """
 
     def __init__(
@@ -44,14 +45,14 @@ class Upstream:
             model: See above.
             key: Sent as bearer token; it is never logged or traced.
             demonstration: See above.
-            extra: Fields set in every request.
+            extra: See above.
             keep: An object that must live as long as the upstream (the local model).
         """
         if not url.startswith(("http://", "https://")):
             raise UsageError(f"--upstream {url}: give `local`, or a URL such as http://127.0.0.1:8000/v1")
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._extra = dict(extra or {})
+        self.extra = dict(extra or {})
         self._keep = keep
         self._session: aiohttp.ClientSession | None = None
         self.model = model
@@ -59,7 +60,7 @@ class Upstream:
 
     def body(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request as it is sent."""
-        body = {**request, **self._extra}
+        body = {**request, **self.extra}
         if self.model:
             body["model"] = self.model
         return body
@@ -133,8 +134,8 @@ def open_upstream(name: str, model: str | None = None) -> Upstream:
     """
     if name == "local":
         local = LocalModel()
-        # Without the prompt cache the same request gets the same floats, whatever came before it.
-        return Upstream(
-            local.url, model=local.name, demonstration=True, extra={"cache_prompt": False}, keep=local
-        )
+        # Without the prompt cache the same request gets the same floats, whatever came before it; the slight
+        # penalty keeps so small a model from saying one sentence for ever.
+        extra = {"cache_prompt": False, "repeat_penalty": 1.05, "repeat_last_n": 256}
+        return Upstream(local.url, model=local.name, demonstration=True, extra=extra, keep=local)
     return Upstream(name, model=model, key=os.environ.get(_KEY))

@@ -346,7 +346,15 @@ class Worlds:
         return query.of_kinds("news") if endpoint == "news" else query
 
     async def search(
-        self, world: World, *, dialect: str, endpoint: str, text: str, tbs: str = "", k: int = 10, page: int = 1
+        self,
+        world: World,
+        *,
+        dialect: str,
+        endpoint: str,
+        text: str,
+        tbs: str = "",
+        k: int = 10,
+        page: int = 1,
     ) -> Answer:
         """Answer a search and put it on record."""
         query = self.parse(endpoint, text, tbs)
@@ -376,9 +384,7 @@ class Worlds:
         document, injected = await world.page(self.engine, url)
         self.append(
             world,
-            trace.page(
-                dialect=dialect, url=url, document=document.id if document else None, injected=injected
-            ),
+            trace.page(dialect=dialect, url=url, document=document.id if document else None, injected=injected),
         )
         return document
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from searchsim.documents import Document
 from searchsim.query import Query
 
-__all__ = ["B", "FIELDS", "K1", "SCORE_DIGITS", "Hit", "SearchEngine", "Statistics"]
+__all__ = ["FIELDS", "K1", "SCORE_DIGITS", "B", "Hit", "SearchEngine", "Statistics"]
 
 FIELDS: Mapping[str, float] = {"title": 2.0, "body": 1.0}
 """The fields that words are scored in, with their weights."""

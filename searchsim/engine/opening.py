@@ -24,9 +24,7 @@ def index_folder(corpus: Corpus) -> Path:
     return cache_folder() / "indexes" / hashlib.sha256(made_of.encode()).hexdigest()[:32]
 
 
-def open_engine(
-    corpus: Corpus, name: str = "tantivy", progress: Callable[[int], None] | None = None
-) -> SearchEngine:
+def open_engine(corpus: Corpus, name: str = "tantivy", progress: Callable[[int], None] | None = None) -> SearchEngine:
     """The engine of a corpus, ready to search.
 
     Args:

@@ -16,7 +16,12 @@ from searchsim.documents import STYLES, Blueprint, Institution, MisleadingDocume
 __all__ = ["page_url", "publication_day", "publish"]
 
 _PATHS = {
-    "paper": ("/articles/{slug}", "/publications/{year}/{slug}", "/papers/{number}", "/research/{slug}-{number}"),
+    "paper": (
+        "/articles/{slug}",
+        "/publications/{year}/{slug}",
+        "/papers/{number}",
+        "/research/{slug}-{number}",
+    ),
     "news": ("/news/{year}/{month}/{slug}", "/{year}/{month}/{day}/{slug}", "/news/{slug}-{number}"),
     "blog": ("/blog/{slug}", "/{year}/{month}/{slug}", "/posts/{slug}"),
     "post": ("/threads/{slug}.{number}", "/t/{slug}/{number}", "/forum/{number}-{slug}"),
@@ -50,9 +55,7 @@ def page_url(host: str, kind: str, slug: str, day: date, seed: str) -> str:
     )
 
 
-def publish(
-    blueprint: Blueprint, texts: Iterable[Text], language: str, today: date
-) -> Iterator[MisleadingDocument]:
+def publish(blueprint: Blueprint, texts: Iterable[Text], language: str, today: date) -> Iterator[MisleadingDocument]:
     """All documents of a task: every institution, in every style that has texts.
 
     Args:

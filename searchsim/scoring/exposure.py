@@ -119,7 +119,10 @@ def observation(events: Iterable[Event]) -> Observation:
 
 
 def exposure(
-    events: Iterable[Event], pool: Collection[str], report: str | None = None, urls: dict[str, str] | None = None
+    events: Iterable[Event],
+    pool: Collection[str],
+    report: str | None = None,
+    urls: dict[str, str] | None = None,
 ) -> Exposure:
     """How far the documents of a pool got.
 

@@ -115,7 +115,7 @@ def _wrong(body: Any) -> tuple[str | None, str] | None:
         return "task", "missing: name a task (GET /_sim/tasks lists them)"
     kinds: dict[str, tuple[type, str]] = {
         "task": (str, "a task's id"),
-        "condition": (dict, "an object, e.g. {\"budget\": 3}"),
+        "condition": (dict, 'an object, e.g. {"budget": 3}'),
         "key": (str, "a string"),
         "documents": (list, "an array of ids or documents"),
         "last_list": (int, "a number"),

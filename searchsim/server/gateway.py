@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -74,6 +74,7 @@ class _Call:
                     "seed": self.body["seed"],
                     "usage_from": source,
                     "demonstration": self.upstream.demonstration,
+                    **self.upstream.extra,
                 },
                 messages=messages,
                 answer=self.answer,
@@ -121,9 +122,7 @@ async def _chat(request: web.Request) -> web.StreamResponse:
     except UpstreamError as failure:
         context.fault(world, where="upstream", status=failure.status, message=str(failure))
         if isinstance(failure.body, dict) and "error" in failure.body:
-            return web.Response(
-                body=orjson.dumps(failure.body), status=failure.status, content_type="application/json"
-            )
+            return web.Response(body=orjson.dumps(failure.body), status=failure.status, content_type="application/json")
         return error(failure.status, str(failure), "upstream_error", "server_error")
     call.pieces = [_text(choice.get("message") or {}) for choice in answer["choices"]]
     call.usage = _usage(answer.get("usage"))
@@ -149,9 +148,7 @@ async def _stream(request: web.Request, call: _Call, wants_usage: bool) -> web.S
     """Pass a stream on as it comes, and keep what it says."""
     body = {**call.body, "stream_options": {**(call.body.get("stream_options") or {}), "include_usage": True}}
     async with call.upstream.post("/chat/completions", body) as answer:
-        response = web.StreamResponse(
-            headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-        )
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
         await response.prepare(request)
         done = False
         try:
@@ -178,7 +175,7 @@ async def _stream(request: web.Request, call: _Call, wants_usage: bool) -> web.S
         return response
 
 
-async def _events(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _events(lines: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
     """The data of server-sent events; OpenAI's have one data line each."""
     async for line in lines:
         if line.startswith(b"data:"):
@@ -234,7 +231,7 @@ def _tokens(text: str) -> tuple[int, str]:
 
 @lru_cache(maxsize=1)
 def _encoding() -> Any:
-    """tiktoken's o200k_base from the copy that llama-index-core ships: tiktoken itself would download it."""
+    """Tiktoken's o200k_base from the copy that llama-index-core ships: tiktoken itself would download it."""
     import tiktoken
 
     if "TIKTOKEN_CACHE_DIR" not in os.environ:

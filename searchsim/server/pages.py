@@ -63,7 +63,7 @@ async def _reader(request: web.Request) -> web.Response:
     wants_json = "application/json" in request.headers.get("Accept", "")
     url = await _asked(request)
     if not url.strip():
-        return _failure(400, "ParamValidationError", "give a URL: /jina/URL, or POST {\"url\": …}", wants_json)
+        return _failure(400, "ParamValidationError", 'give a URL: /jina/URL, or POST {"url": …}', wants_json)
     document = await _find(request, url, "jina", bearer(request))
     if document is None:
         return _failure(404, "NotFoundError", f"no page at {url[:300]}", wants_json)

@@ -136,9 +136,7 @@ async def _answer(context: Context, world: World, path: str, fields: Mapping[str
     k = _whole(fields, "num", 10, 1, _MOST)
     page = _whole(fields, "page", 1, 1, _MOST)
     text, tbs = str(fields["q"]), str(fields.get("tbs") or "")
-    answer = await context.worlds.search(
-        world, dialect="serper", endpoint=endpoint, text=text, tbs=tbs, k=k, page=page
-    )
+    answer = await context.worlds.search(world, dialect="serper", endpoint=endpoint, text=text, tbs=tbs, k=k, page=page)
     await context.note(world, (item.document for item in answer.items))
     words = context.worlds.parse(endpoint, text).words
     language = str(fields.get("hl") or "")

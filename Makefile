@@ -1,0 +1,56 @@
+# make demo, make test and make check each work as the first command after a clone: they need python3 with pip, make,
+# and a package index. Everything they install goes into .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lock wheel clean
+
+help:
+	@echo "make demo    one agent, three tasks, with and without misleading documents, on a toy model"
+	@echo "make test    the tests"
+	@echo "make check   ruff, mypy, and the tests of the docs"
+	@echo "make format  put the code in ruff's form"
+	@echo "make lock    compile requirements.txt anew"
+	@echo "make wheel   build the wheel into dist/"
+	@echo "make clean   remove .venv and caches"
+
+# pip --target works with an externally managed Python, and venv --without-pip where ensurepip is missing.
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "searchsim needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "preparing .venv"
+	@test -x $(BIN)/python || $(PYTHON) -m venv --without-pip .venv
+	@test -x .venv/uv/bin/uv || $(PYTHON) -m pip install --quiet --disable-pip-version-check \
+	  --no-warn-script-location --root-user-action ignore --target .venv/uv uv
+	@.venv/uv/bin/uv pip install --quiet --no-deps --python $(BIN)/python -r requirements.txt
+	@.venv/uv/bin/uv pip install --quiet --no-deps --python $(BIN)/python --editable .
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/searchsim demo --out demo
+
+test: $(READY)
+	@$(BIN)/python -m pytest $(PYTEST)
+
+check: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -q tests/test_docs.py
+
+format: $(READY)
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+lock: $(READY)
+	@.venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev --no-header \
+	  --no-annotate --upgrade -o requirements.txt pyproject.toml
+
+wheel: $(READY)
+	@.venv/uv/bin/uv build --quiet --wheel
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache dist demo
