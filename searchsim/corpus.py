@@ -191,9 +191,11 @@ def _manifest(path: Path) -> tuple[dict[str, Any], list[Fault]]:
         facts = yaml.safe_load(file.read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         return {}, [Fault("corpus.yaml", None, "", f"not YAML: {' '.join(str(error).split())}")]
-    if isinstance(facts, dict) and isinstance(facts.get("today"), date):
+    if not isinstance(facts, dict):
+        return {}, [Fault("corpus.yaml", None, "", "isn't an object with name, description and today")]
+    if isinstance(facts.get("today"), date):
         facts["today"] = facts["today"].isoformat()
-    return facts or {}, [Fault("corpus.yaml", None, f, m) for f, m in faults_in("corpus", facts)]
+    return facts, [Fault("corpus.yaml", None, f, m) for f, m in faults_in("corpus", facts)]
 
 
 def load(name: str) -> Corpus:

@@ -61,7 +61,7 @@ def prompt_text(messages: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join(pieces)
 
 
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
 
 
 def _unescaped(text: str) -> str:

@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +51,6 @@ def _schema() -> tantivy.Schema:
     builder.add_unsigned_field("ordinal", fast=True)
     builder.add_bytes_field("source", stored=True)
     return builder.build()
-
-
-def _day_number(day: date) -> int:
-    return day.toordinal()
 
 
 def build(
@@ -116,7 +111,7 @@ def _indexed(document: Document, ordinal: int) -> tantivy.Document:
     for site in sites_of(document.url):
         entry.add_text("sites", site)
     if document.published:
-        entry.add_integer("published", _day_number(document.published))
+        entry.add_integer("published", document.published.toordinal())
     entry.add_unsigned("ordinal", ordinal)
     entry.add_bytes("source", orjson.dumps(to_record(document)))
     return entry
@@ -218,10 +213,8 @@ class EmbeddedEngine:
                     self._schema,
                     "published",
                     tantivy.FieldType.Integer,
-                    _day_number(query.since) if query.since else None,
-                    _day_number(query.until) if query.until else None,
-                    include_lower=True,
-                    include_upper=False,
+                    query.since.toordinal() if query.since else None,
+                    query.until.toordinal() - 1 if query.until else None,
                 )
             )
         if not parts and not filters:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from searchsim.errors import UsageError
 from searchsim.server import control, gateway, pages, people, serper
-from searchsim.server.context import CONTEXT, Context
+from searchsim.server.context import CONTEXT, Context, named_world
 
 __all__ = ["make_app", "running"]
 
@@ -52,6 +52,9 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         raise
     except Exception:
         _log.exception("%s %s failed", request.method, request.path)
+        if not request.path.startswith("/_sim"):
+            world = named_world(request)
+            request.app[CONTEXT].fault(world, where=request.path, status=500, message="the server failed")
         return _error(request, 500, "Internal server error: the server's log says more")
 
 

@@ -15,7 +15,7 @@ from searchsim.trace import Event, fault
 from searchsim.upstream import Upstream
 from searchsim.world import World, Worlds
 
-__all__ = ["CONTEXT", "Context", "bearer", "route", "world_key"]
+__all__ = ["CONTEXT", "Context", "bearer", "named_world", "route", "world_key"]
 
 
 @dataclass(slots=True)
@@ -97,6 +97,13 @@ def world_key(request: web.Request, *given: str | None) -> str | None:
     """
     named: list[Any] = [request.match_info.get("world"), request.headers.get("X-Searchsim-World"), *given]
     return next((str(k) for k in named if k), None)
+
+
+def named_world(request: web.Request) -> World | None:
+    """The world that a request of any dialect names, for the record of what went wrong with it."""
+    headers, query = request.headers, request.query
+    given = (headers.get("X-API-KEY"), query.get("apiKey"), query.get("api_key"), bearer(request))
+    return request.app[CONTEXT].worlds.find(world_key(request, *given))
 
 
 def route(app: web.Application, method: str, path: str, handler: Any) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from aiohttp import web
+from aiohttp import ClientError, web
 
 from searchsim import trace
 from searchsim.delivery import Delivery, prompt_text
@@ -158,7 +158,7 @@ async def _stream(request: web.Request, call: _Call, wants_usage: bool) -> web.S
                     break
                 if _take(call, data) or wants_usage:
                     await response.write(b"data: " + data + b"\n\n")
-        except (UpstreamError, OSError, TimeoutError) as failure:
+        except (UpstreamError, ClientError, OSError, TimeoutError) as failure:
             message = f"the model's stream broke off: {failure}"
             call.context.fault(call.world, where="upstream", status=502, message=message)
             broken = {"error": {"message": message, "type": "server_error", "param": None, "code": "upstream_error"}}

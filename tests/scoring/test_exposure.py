@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from searchsim.scoring.exposure import citations, exposure, observation
+from searchsim.trace import Event
+
+EVENTS: list[Event] = [
+    {"event": "search", "list": 1, "displaced": ["o9"],
+     "served": [{"document": "o1", "injected": False}, {"document": "m1", "injected": True}]},
+    {"event": "search", "list": 1, "displaced": ["o9"], "served": [{"document": "m1", "injected": True}]},
+    {"event": "search", "list": 2, "displaced": [], "served": [{"document": "o2", "injected": False}]},
+    {"event": "page", "document": "m2", "injected": True},
+    {"event": "page", "document": None, "injected": False},
+    {"event": "model", "delivered": ["m1", "o1"], "usage": {"total_tokens": 18}},
+    {"event": "model", "delivered": [], "usage": {}},
+    {"event": "fault", "planned": False},
+    {"event": "fault", "planned": True},
+    {"event": "refused"},
+]  # fmt: skip
+
+
+def test_observation() -> None:
+    seen = observation(EVENTS)
+    assert (seen.searches, seen.lists, seen.pages, seen.models, seen.tokens) == (3, 2, 2, 2, 18)
+    assert seen.injected == {1: ["m1"]}
+    assert seen.displaced == {1: ["o9"]}
+    assert (seen.faults, seen.refused) == (1, 1)
+
+
+def test_five_marginals_and_no_funnel() -> None:
+    urls = {"m1": "https://a.org/1", "m2": "https://a.org/2", "m3": "https://www.a.org/3/"}
+    got = exposure(EVENTS, list(urls), "See [3](http://a.org/3?utm_source=x) for more.", urls)
+    assert got.served == ["m1", "m2"]
+    assert got.delivered == ["m1"]
+    assert got.opened == ["m2"]
+    assert got.cited == ["m3"], "cited, though never served"
+    assert exposure(EVENTS, list(urls)).cited is None
+
+
+def test_citations_of_usual_kinds() -> None:
+    report = (
+        "Inline [a](https://a.org/x_(1)), bare https://b.org/y. 中文（https://c.org/z）。 <https://d.org/w>\n"
+        "[1] Title. https://e.org/v?q=1&r=2,\n[1] again https://b.org/y"
+    )
+    assert citations(report) == [
+        "https://a.org/x_(1)", "https://b.org/y", "https://c.org/z", "https://d.org/w", "https://e.org/v?q=1&r=2",
+    ]  # fmt: skip

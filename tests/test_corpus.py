@@ -1,0 +1,202 @@
+"""Faults are found and named; nothing at fault is loaded; the bench is imported."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from searchsim import corpus as corpora
+from searchsim.corpus import Corpus, check, import_deepresearch_bench, republish
+from searchsim.documents import Document, document_from, misleading_from, schema, to_record
+from searchsim.errors import CorpusError, UsageError
+
+BENCH = Path(__file__).parent.parent.parent / "shared" / "data" / "deepresearch-bench" / "query.jsonl"
+
+
+@pytest.fixture
+def copy(quickstart: Corpus, tmp_path: Path) -> Path:
+    """A copy of the quickstart corpus, to be spoilt."""
+    target = tmp_path / "copy"
+    shutil.copytree(quickstart.path, target)
+    return target
+
+
+def edit(file: Path, line: int, **changes: Any) -> None:
+    """Change fields of one line (from 1); None takes a field away."""
+    lines = file.read_text("utf-8").splitlines()
+    record = json.loads(lines[line - 1])
+    for name, value in changes.items():
+        if value is None:
+            record.pop(name)
+        else:
+            record[name] = value
+    lines[line - 1] = json.dumps(record, ensure_ascii=False)
+    file.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def faults(path: Path) -> list[str]:
+    return [str(f) for f in check(path)]
+
+
+def test_the_shipped_corpus_has_none(quickstart: Corpus) -> None:
+    assert faults(quickstart.path) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "changes", "expected"),
+    [
+        ("tasks.jsonl", 2, {"question": None}, "tasks.jsonl:2: question: 'question' is a required property"),
+        ("tasks.jsonl", 3, {"id": "roman-harbour-concrete"}, "tasks.jsonl:3: id: 'roman-harbour-concrete' stands twice"),
+        ("documents.jsonl", 5, {"kind": "tweet"}, "documents.jsonl:5: kind: 'tweet' is not one of"),
+        ("documents.jsonl", 5, {"published": "2024-13-01"}, "documents.jsonl:5: published: '2024-13-01' is not a 'date'"),
+        ("documents.jsonl", 5, {"url": "nowhere"}, "documents.jsonl:5: url: 'nowhere' does not match"),
+        ("documents.jsonl", 5, {"colour": "red"}, "documents.jsonl:5: colour: Additional properties"),
+        ("documents.jsonl", 5, {"snippet": "short"}, "documents.jsonl:5: snippet: has 5 characters"),
+        ("documents.jsonl", 5, {"body": 7}, "documents.jsonl:5: body: 7 is not of type 'string'"),
+        ("blueprints.jsonl", 1, {"true_documents": ["absent"]}, "blueprints.jsonl:1: true_documents.0: no organic"),
+        ("blueprints.jsonl", 1, {"task": "absent"}, "blueprints.jsonl:1: task: no task 'absent'"),
+        ("texts.jsonl", 1, {"canary": "none"}, "texts.jsonl:1: canary: 'none' does not match"),
+        ("texts.jsonl", 1, {"canary": "searchsim-canary x"}, "texts.jsonl:1: canary: differs from corpus.yaml's"),
+        ("misleading.jsonl", 4, {"institution": "Nobody"}, "misleading.jsonl:4: institution: 'Nobody' is none of"),
+        ("misleading.jsonl", 4, {"url": "https://nobody.org/x"}, "misleading.jsonl:4: url: isn't on"),
+        ("misleading.jsonl", 4, {"body": "Another."}, "misleading.jsonl:4: body: differs from text"),
+        ("misleading.jsonl", 4, {"text": "absent"}, "misleading.jsonl:4: text: no text 'absent'"),
+        ("misleading.jsonl", 4, {"canary": None}, "misleading.jsonl:4: canary: 'canary' is a required property"),
+    ],
+)  # fmt: skip
+def test_a_fault_names_file_line_and_field(
+    copy: Path, file: str, line: int, changes: dict[str, Any], expected: str
+) -> None:
+    edit(copy / file, line, **changes)
+    found = faults(copy)
+    assert any(f.startswith(expected) for f in found), found
+
+
+def test_bodies_shared_without_a_mark(copy: Path) -> None:
+    line = next(n for n, r in enumerate((copy / "misleading.jsonl").read_text().splitlines(), 1) if '"shared_body":true' in r)
+    edit(copy / "misleading.jsonl", line + 1, shared_body=None)
+    assert any("shared_body: the body stands in another document" in f for f in faults(copy))
+
+
+def test_lines_that_are_no_json(copy: Path) -> None:
+    with (copy / "documents.jsonl").open("a") as out:
+        out.write("{broken\n")
+    assert faults(copy)[0].startswith("documents.jsonl:169: not a JSON value")
+    with pytest.raises(CorpusError, match=r"copy/documents.jsonl:169"):
+        list(Corpus(copy).documents())
+
+
+def test_bytes_that_are_no_text(copy: Path) -> None:
+    with (copy / "tasks.jsonl").open("ab") as out:
+        out.write(b'{"id": "x", "question": "\xff\xfe", "language": "en"}\n')
+    assert faults(copy)[0].startswith("tasks.jsonl:7: not a JSON value")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("name: [", "not YAML"),
+        ("name: x", "'description' is a required property"),
+        ("name: x\ndescription: d\ntoday: soon", "today: 'soon'"),
+        ("- a list", "isn't an object"),
+        ("", "isn't an object"),
+    ],
+)
+def test_a_corpus_yaml_at_fault(copy: Path, text: str, expected: str) -> None:
+    (copy / "corpus.yaml").write_text(text)
+    assert any(expected in f for f in faults(copy)), faults(copy)
+    with pytest.raises(CorpusError):
+        Corpus(copy)
+
+
+def test_folders_that_are_no_corpus(tmp_path: Path) -> None:
+    assert "no such folder" in faults(tmp_path / "absent")[0]
+    assert "missing" in faults(tmp_path)[0]
+    with pytest.raises(UsageError, match="there are: quickstart"):
+        corpora.load("absent")
+
+
+def test_records_go_there_and_back(quickstart: Corpus) -> None:
+    for document in quickstart.documents():
+        assert document_from(to_record(document)) == document
+    for pool in quickstart.misleading.values():
+        for misleading in pool:
+            assert misleading_from(to_record(misleading)) == misleading
+
+
+def test_the_misleading_documents_are_what_the_texts_give(quickstart: Corpus, copy: Path) -> None:
+    (copy / "misleading.jsonl").unlink()
+    assert republish(Corpus(copy)) == 360
+    assert (copy / "misleading.jsonl").read_bytes() == (quickstart.path / "misleading.jsonl").read_bytes()
+
+
+def test_texts_that_do_not_fit_the_institutions(copy: Path) -> None:
+    lines = (copy / "texts.jsonl").read_text().splitlines()
+    before = (copy / "misleading.jsonl").read_bytes()
+    (copy / "texts.jsonl").write_text("\n".join(lines[1:]) + "\n")
+    with pytest.raises(CorpusError, match="4 texts for 5 institutions"):
+        republish(Corpus(copy))
+    assert (copy / "misleading.jsonl").read_bytes() == before, "nothing is lost"
+
+
+def test_a_corpus_says_what_it_holds() -> None:
+    (entry,) = [c for c in corpora.installed() if c["name"] == "quickstart"]
+    assert (entry["tasks"], entry["documents"], entry["misleading"]) == (6, 168, 360)
+    assert entry["languages"] == ["en", "zh"]
+
+
+def test_the_bench_is_imported(tmp_path: Path) -> None:
+    source = tmp_path / "query.jsonl"
+    rows = [
+        {"id": 1, "topic": "Art", "language": "zh", "prompt": "为什么？"},
+        {"id": 2, "topic": "Art", "language": "en", "prompt": "Why?"},
+    ]
+    source.write_text("\n".join(json.dumps(r) for r in rows))
+    out = tmp_path / "bench"
+    assert import_deepresearch_bench(source, out) == 2
+    assert faults(out) == []
+    corpus = Corpus(out)
+    assert corpus.tasks["drb-1"].question == "为什么？"
+    assert list(corpus.documents()) == []
+    with pytest.raises(UsageError, match="isn't empty"):
+        import_deepresearch_bench(source, out)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("{", ":1: not a JSON value"), ("[1]", ":1: id: missing"), ('{"id": 1, "prompt": "x"}', ":1: language: missing"),
+     ("", "has no tasks"), ('{"id":1,"language":"en","prompt":"x"}\n{"id":1,"language":"en","prompt":"y"}', ":2: id: 1 stands twice")],
+)  # fmt: skip
+def test_a_bench_at_fault_leaves_nothing(tmp_path: Path, text: str, expected: str) -> None:
+    source = tmp_path / "query.jsonl"
+    source.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        import_deepresearch_bench(source, tmp_path / "out")
+    assert expected in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_benchs_own_file_where_it_lies(tmp_path: Path) -> None:
+    if not BENCH.is_file():
+        # The published file isn't ours to ship; without it the test above has shown the format.
+        return
+    assert import_deepresearch_bench(BENCH, tmp_path / "out") == 100
+    assert {t.language for t in Corpus(tmp_path / "out").tasks.values()} == {"en", "zh"}
+
+
+def test_schemas_describe_the_records() -> None:
+    described = set(schema("document")["properties"])
+    assert described == set(Document.__dataclass_fields__)
+
+
+def test_the_manifest_of_the_quickstart_names_its_canary(quickstart: Corpus) -> None:
+    facts = yaml.safe_load((quickstart.path / "corpus.yaml").read_text("utf-8"))
+    for name in ("misleading.jsonl", "texts.jsonl", "blueprints.jsonl"):
+        for line in (quickstart.path / name).read_text("utf-8").splitlines():
+            assert facts["canary"] in line
+    assert "searchsim-canary" not in (quickstart.path / "documents.jsonl").read_text("utf-8")
