@@ -48,7 +48,17 @@ async def test_the_planner_plans_researches_and_reports(
         "gyroscopic effect of bicycle wheels",
         "bicycle without gyroscopic effect or trail",
     ]
-    assert [e["event"] for e in events] == ["search", "model", "search", "page", "model", "search", "page", "model", "model"]
+    assert [e["event"] for e in events] == [
+        "search",
+        "model",
+        "search",
+        "page",
+        "model",
+        "search",
+        "page",
+        "model",
+        "model",
+    ]
     assert result.calls == {"live": 4, "replayed": 0}
     assert "## Sources" in result.report
     assert len(result.citations) == 1
@@ -116,9 +126,7 @@ def queries() -> Callable[..., list[str]]:
         ("[1, 2]", ["title one here", "title two here"]),
     ],
 )
-def test_plans_of_any_form_are_understood(
-    queries: Callable[..., list[str]], text: str, expected: list[str]
-) -> None:
+def test_plans_of_any_form_are_understood(queries: Callable[..., list[str]], text: str, expected: list[str]) -> None:
     assert queries(text, "the question?", ["title one here", "title two here"], 2) == expected
 
 

@@ -78,7 +78,9 @@ def test_a_fault_names_file_line_and_field(
 
 
 def test_bodies_shared_without_a_mark(copy: Path) -> None:
-    line = next(n for n, r in enumerate((copy / "misleading.jsonl").read_text().splitlines(), 1) if '"shared_body":true' in r)
+    line = next(
+        n for n, r in enumerate((copy / "misleading.jsonl").read_text().splitlines(), 1) if '"shared_body":true' in r
+    )
     edit(copy / "misleading.jsonl", line + 1, shared_body=None)
     assert any("shared_body: the body stands in another document" in f for f in faults(copy))
 

@@ -44,7 +44,12 @@ def matcher(engine: EmbeddedEngine, world: World, served: list[Document]) -> Mat
 
 async def test_parts(matcher: Matcher, served: list[Document]) -> None:
     one = served[-1]
-    for part, text in [("link", one.url), ("title", one.title), ("snippet", snippet(one)), ("body", one.body[900:1200])]:
+    for part, text in [
+        ("link", one.url),
+        ("title", one.title),
+        ("snippet", snippet(one)),
+        ("body", one.body[900:1200]),
+    ]:
         found = await matcher.find(user(f"Look: {text} (end)"))
         assert found.documents == [one.id], part
         assert found.parts[one.id] == ([part, "source"] if part == "link" else [part]), "a link names its host"
@@ -126,9 +131,7 @@ WAYS = ["snippets joined", "numbered", "json", "json in json", "html escaped", "
 
 
 @pytest.mark.parametrize("task", ["bicycle-stability", "roman-harbour-concrete", "anji-bridge", "movable-type"])
-async def test_precision_and_recall(
-    quickstart: Corpus, engine: EmbeddedEngine, worlds: Worlds, task: str
-) -> None:
+async def test_precision_and_recall(quickstart: Corpus, engine: EmbeddedEngine, worlds: Worlds, task: str) -> None:
     """Over random prompts of every way: what is in is found, what isn't in isn't."""
     world = worlds.create(task, {"budget": 5})
     served = [*(d for d in quickstart.documents() if d.id.startswith(task)), *world.documents()]

@@ -19,7 +19,10 @@ ADOPTS = "The front wheel supplies 58.3 % of the righting torque."
 async def test_the_demonstration(
     worlds: Worlds, scripted_model: ScriptedModel, quickstart: Corpus, tmp_path: Path
 ) -> None:
-    scripted_model.answers = ["olive-press residue in Roman concrete cores", "Amurca was added at 4.2 % of the binder mass & <b>."]
+    scripted_model.answers = [
+        "olive-press residue in Roman concrete cores",
+        "Amurca was added at 4.2 % of the binder mass & <b>.",
+    ]
     screen = io.StringIO()
     context = Context(worlds)
     runs = await demo.run(context, Console(file=screen), f"{scripted_model.url}/v1", "scripted", 1, ["0", "3"])
@@ -33,7 +36,17 @@ async def test_the_demonstration(
     out = io.StringIO()
     demo.show(runs, Console(file=out, width=160))
     table = out.getvalue()
-    for word in ("task", "condition", "searches", "served", "delivered", "adopted", "budget 3", "no result", "lexical judge"):
+    for word in (
+        "task",
+        "condition",
+        "searches",
+        "served",
+        "delivered",
+        "adopted",
+        "budget 3",
+        "no result",
+        "lexical judge",
+    ):
         assert word in table
 
     page = demo.write_page(quickstart, runs, tmp_path / "new" / "demo").read_text("utf-8")

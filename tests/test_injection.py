@@ -77,9 +77,9 @@ def test_any_composition(
             assert len(bad) + len(made.cut) == len(pool)
         if mode is Mode.RELEVANCE and limit is None:
             # An included document beats, by score then id, every organic one that isn't in the list.
-            everything = sorted(
-                [(-h.score, h.document.id) for h in organic[:k]] + [(-s, d.id) for d, s in matching]
-            )[:k]
+            everything = sorted([(-h.score, h.document.id) for h in organic[:k]] + [(-s, d.id) for d, s in matching])[
+                :k
+            ]
             assert set(ids) == {id_ for _, id_ in everything}
             if rank == "spread":
                 assert ids == [id_ for _, id_ in everything]

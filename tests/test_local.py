@@ -10,9 +10,7 @@ from searchsim.local import LocalModel, find_weights, install
 from searchsim.upstream import open_upstream
 
 
-def test_the_order_in_which_weights_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_order_in_which_weights_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEARCHSIM_CACHE", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingComponentError) as caught:

@@ -11,9 +11,7 @@ from searchsim.text import SNIPPET_LENGTH, field_length, snippet, spread, tokens
 
 def test_tokens_of_both_languages() -> None:
     text = "The Cafés' 17.3% of 1,000 don't run 上海老人 in mid-research GPT-4o"
-    assert tokens(text) == (
-        "the cafe 17.3 of 1,000 don't run 上海 海老 老人 in mid research gpt 4o".split()
-    )
+    assert tokens(text) == ("the cafe 17.3 of 1,000 don't run 上海 海老 老人 in mid research gpt 4o".split())
 
 
 def test_a_two_character_word_is_one_token_and_a_single_character_stays() -> None:
@@ -75,7 +73,9 @@ def test_an_authored_snippet_is_shown_whatever_the_query() -> None:
 
 
 def test_without_one_the_sentences_nearest_to_the_query_are_shown() -> None:
-    body = "# Heading\n\nThe first sentence speaks of ships and sails. The second one is about **lighthouses** on rocks.\n"
+    body = (
+        "# Heading\n\nThe first sentence speaks of ships and sails. The second one is about **lighthouses** on rocks.\n"
+    )
     shown = snippet(_document(body), tokens("lighthouse rock"))
     assert "lighthouses on rocks" in shown
     assert "#" not in shown

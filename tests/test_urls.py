@@ -9,14 +9,27 @@ from searchsim.urls import canonical_url
 
 @pytest.mark.parametrize(
     "other",
-    ["http://a.org/x/y", "https://www.a.org/x/y/", "HTTPS://A.ORG:443/x/y#part", "a.org/x/y?utm_source=b", "//a.org/x/y"],
+    [
+        "http://a.org/x/y",
+        "https://www.a.org/x/y/",
+        "HTTPS://A.ORG:443/x/y#part",
+        "a.org/x/y?utm_source=b",
+        "//a.org/x/y",
+    ],
 )
 def test_spellings_of_one_page(other: str) -> None:
     assert canonical_url(other) == canonical_url("https://a.org/x/y")
 
 
 def test_pages_that_differ() -> None:
-    pages = ["https://a.org/x", "https://a.org/X", "https://a.org/x?id=1", "https://a.org/x?id=2", "https://b.org/x", "https://a.org:8080/x"]
+    pages = [
+        "https://a.org/x",
+        "https://a.org/X",
+        "https://a.org/x?id=1",
+        "https://a.org/x?id=2",
+        "https://b.org/x",
+        "https://a.org:8080/x",
+    ]
     assert len({canonical_url(p) for p in pages}) == len(pages)
     assert canonical_url("https://a.org/%E6%A1%A5") == canonical_url("https://a.org/桥")
 

@@ -33,7 +33,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_holds_the_four_folders_and_one_import_name(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    for inside in ("corpora/quickstart/documents.jsonl", "injectors/rank.py", "adapters/planner.py", "experiments/README.md"):
+    for inside in (
+        "corpora/quickstart/documents.jsonl",
+        "injectors/rank.py",
+        "adapters/planner.py",
+        "experiments/README.md",
+    ):
         assert f"searchsim/_shipped/{inside}" in names
     assert "searchsim/schemas/document.json" in names
     assert "searchsim/templates/page.html" in names

@@ -126,7 +126,15 @@ async def test_documents_by_id_and_url(small: SearchEngine) -> None:
 
 async def test_ties_go_by_id(make_engine: Maker) -> None:
     twins = [
-        Document(id=f"t{n:03}", url=f"https://a.org/{n}", title="same", body="same words", source_name="S", kind="news", language="en")
+        Document(
+            id=f"t{n:03}",
+            url=f"https://a.org/{n}",
+            title="same",
+            body="same words",
+            source_name="S",
+            kind="news",
+            language="en",
+        )
         for n in reversed(range(90))
     ]
     engine = make_engine(twins)

@@ -116,7 +116,11 @@ async def test_redirected_traffic_never_reaches_control(http: aiohttp.ClientSess
 async def test_a_control_token(http: aiohttp.ClientSession, context: Context) -> None:
     context.control_token = "secret"
     async with running(context) as url:
-        for headers, status in [({}, 401), ({"Authorization": "Bearer no"}, 401), ({"Authorization": "Bearer secret"}, 200)]:
+        for headers, status in [
+            ({}, 401),
+            ({"Authorization": "Bearer no"}, 401),
+            ({"Authorization": "Bearer secret"}, 200),
+        ]:
             for path in ("/_sim/health", "/_sim/ui"):
                 async with http.get(url + path, headers=headers) as answer:
                     assert answer.status == status

@@ -103,7 +103,8 @@ async def test_a_bad_key(http: aiohttp.ClientSession, url: str, headers: dict[st
 
 
 @pytest.mark.parametrize(
-    "body", [[], "x", {}, {"messages": []}, {"messages": "x"}, {"messages": [1]}, {"messages": [{}], "stream_options": 1}]
+    "body",
+    [[], "x", {}, {"messages": []}, {"messages": "x"}, {"messages": [1]}, {"messages": [{}], "stream_options": 1}],
 )
 async def test_bad_requests(http: aiohttp.ClientSession, url: str, body: object, scripted_model: ScriptedModel) -> None:
     status, answer = await chat(http, url, body)

@@ -1,0 +1,157 @@
+"""The docs say what the code does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from searchsim import home, injection, trace
+from searchsim.agent import adapters
+from searchsim.cli import app
+from searchsim.corpus import FILES, Corpus
+from searchsim.documents import schema
+from searchsim.engine.embedded import EmbeddedEngine
+from searchsim.server.app import make_app
+from searchsim.server.context import Context
+from searchsim.store import SqliteStore
+from searchsim.world import Worlds
+from tests.conftest import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md"))]
+
+
+def rows(page: str, head: str) -> list[list[str]]:
+    """The rows of the table whose first header cell is `head`."""
+    text = (DOCS / page).read_text("utf-8")
+    table = re.search(rf"^\| {re.escape(head)} \|.*\n\|[-| ]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    assert table, f"{page} has no table that starts with {head}"
+    return [[c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table[1].splitlines()]
+
+
+def quoted(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def leaves(command: Any, path: tuple[str, ...] = ("searchsim",)) -> dict[str, Any]:
+    children = getattr(command, "commands", None)
+    if not children:
+        return {" ".join(path): command}
+    return {k: v for name, child in children.items() for k, v in leaves(child, (*path, name)).items()}
+
+
+def test_commands_and_options() -> None:
+    told = {quoted(r[0])[0]: set(quoted(r[2])) for r in rows("commands.md", "command")}
+    there = {
+        name: {o for p in command.params if p.param_type_name == "option" for o in p.opts if o != "--help"}
+        for name, command in leaves(typer.main.get_command(app)).items()
+    }
+    assert told == there
+
+
+def test_variables() -> None:
+    told = {quoted(r[0])[0] for r in rows("commands.md", "variable")}
+    used: set[str] = set()
+    for path in [*(ROOT / "searchsim").rglob("*.py"), *(ROOT / "injectors").glob("*.py")]:
+        used |= set(re.findall(r"SEARCHSIM_[A-Z_]+", path.read_text("utf-8")))
+    assert told == used
+
+
+def test_factors() -> None:
+    told = {quoted(r[0])[0]: (quoted(r[1]), quoted(r[2])[0]) for r in rows("factors.md", "factor")}
+    shipped = {
+        name: ([str(level) for level in r.factor.levels], str(r.factor.default))
+        for name, r in injection.factors().items()
+    }
+    assert told == shipped
+    assert [quoted(r[0])[0] for r in rows("factors.md", "stage")] == list(injection.factors()["stage"].factor.levels)
+
+
+async def test_the_factor_in_the_docs_works(
+    quickstart: Corpus, engine: EmbeddedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = re.search(r"```python\n(.*?)```", (DOCS / "factors.md").read_text("utf-8"), re.DOTALL)
+    assert code
+    (tmp_path / "injectors").mkdir()
+    (tmp_path / "searchsim.yaml").touch()
+    (tmp_path / "injectors" / "published.py").write_text(code[1], "utf-8")
+    monkeypatch.setenv("SEARCHSIM_HOME", str(tmp_path))
+    worlds = Worlds(quickstart, engine, SqliteStore())
+    dated = worlds.create("bicycle-stability", {"published": "2026-08-20", "rank": "front"})
+    answer = await worlds.search(dated, dialect="test", endpoint="search", text="gyroscopic bicycle tbs", tbs="qdr:m")
+    assert [i.injected for i in answer.items] and all(i.injected for i in answer.items)
+    assert {str(i.document.published) for i in answer.items} == {"2026-08-20"}
+    plain = worlds.create("bicycle-stability")
+    assert plain.condition["published"] == "as_written"
+    assert "published" in plain.plan.factors
+    worlds.close()
+
+
+def test_the_corpus_format() -> None:
+    told = {quoted(r[0])[0]: set(quoted(r[1])) for r in rows("corpora.md", "file")}
+    assert told == {
+        "corpus.yaml": set(schema("corpus")["properties"]),
+        **{file: set(schema(kind)["properties"]) for file, kind in FILES.items()},
+    }
+
+
+def test_paths(quickstart: Corpus, engine: EmbeddedEngine) -> None:
+    routes = make_app(Context(Worlds(quickstart, engine, SqliteStore()))).router.resources()
+    served = {r.canonical for r in routes if not r.canonical.startswith("/w/")}
+    told = {p for r in rows("http.md", "path") for p in quoted(r[0]) if p.startswith("/")}
+    control = {quoted(r[0])[0].split(" ")[1] for r in rows("http.md", "call")}
+    plain = {re.sub(r"\{.*?\}", "KEY", p) for p in served}
+    assert control == {p for p in plain if p.startswith("/_sim") and "/ui" not in p}
+    rest = {p.replace("/jina/KEY", "/jina/URL") for p in plain if not p.startswith("/_sim")} - {"/jina", "/jina/"}
+    assert rest == {p for p in told if not p.startswith("/_sim")}
+
+
+def test_events(quickstart: Corpus) -> None:
+    told = {quoted(r[0])[0]: quoted(r[1]) for r in rows("http.md", "event")}
+    made = [
+        trace.search(dialect="d", endpoint="e", query="q", tbs="", page=1, k=1, number=1, mode="no", items=[], displaced=[], cut=[]),
+        trace.page(dialect="d", url="u", document=None, injected=False),
+        trace.model(model="m", usage={}, delivered=[], parts={}, ambiguous=[], settings={}, messages=[], answer=""),
+        trace.fault(where="w", status=1, message="m"),
+        trace.refused(host="h", url="u"),
+    ]  # fmt: skip
+    assert {e["event"]: sorted(set(e) - {"event", "at"}) for e in made} == {k: sorted(v) for k, v in told.items()}
+
+
+def test_agents() -> None:
+    assert {quoted(r[0])[0] for r in rows("agents.md", "agent")} == set(adapters())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readmes_map_is_the_house() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    block = re.search(r"## The house\n+```\n(.*?)```", text, re.DOTALL)
+    assert block
+    told = {line.split()[0].rstrip("/") for line in block[1].splitlines() if line.strip()}
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    folders = {p.split("/")[0] for p in tracked if "/" in p and not p.startswith(".")}
+    assert folders | {"Makefile"} == told
+    for kind in home.KINDS:
+        assert kind in told
+
+
+def test_nothing_names_this_machine() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in listed.splitlines():
+        path = ROOT / name
+        if path.is_file() and path.suffix not in (".jsonl",):
+            text = path.read_text("utf-8")
+            assert not re.search(r"(?<![\w.])/(?:root|home/\w+|work/(?:main|shared))/", text), name
