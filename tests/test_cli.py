@@ -120,7 +120,7 @@ def test_corpus_check(call: Call, tmp_path: Path) -> None:
     assert "bicycle-stability" in out
     (tmp_path / "corpus.yaml").write_text("name: x\ndescription: d\ntoday: 2026-01-01\n")
     (tmp_path / "tasks.jsonl").write_text('{"id": "t"}\nnonsense\n')
-    code, out, err = call("corpus", "check", str(tmp_path))
+    code, out, _err = call("corpus", "check", str(tmp_path))
     assert code == 2
     assert out.splitlines()[0].startswith("tasks.jsonl:1: question:")
     assert out.splitlines()[1].startswith("tasks.jsonl:1: language:")

@@ -194,5 +194,5 @@ def test_an_unmarked_folder_is_never_searched_for_code(tmp_path: Path, monkeypat
     (tmp_path / "injectors" / "evil.py").write_text("raise SystemExit('searched')")
     monkeypatch.chdir(tmp_path)
     assert "evil" not in dict(home.instances("injectors"))
-    with pytest.raises(UsageError, match="searchsim.yaml"):
+    with pytest.raises(UsageError, match=r"searchsim\.yaml"):
         home.set_home(tmp_path)

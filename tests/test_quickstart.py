@@ -21,9 +21,17 @@ from searchsim.documents import AUTHORITIES, KINDS, STYLES, Document
 from searchsim.engine import SearchEngine
 from searchsim.judge import LexicalJudge
 from searchsim.server.serper import shown_date
-from searchsim.text import SNIPPET_LENGTH, snippet
+from searchsim.text import snippet
 
 LENGTHS = {"paper": (1200, 2000), "blog": (700, 1100), "news": (450, 800), "post": (120, 300)}
+SUBJECT = {
+    "roman-harbour-concrete": ("olive", "amurca"),
+    "keyboard-layouts": ("dvorak", "qwerty", "faster", "a third"),
+    "longitude-at-sea": ("dip",),
+    "bicycle-stability": ("wheel", "gyroscop", "rim"),
+    "anji-bridge": ("桩",),
+    "movable-type": ("活字", "排印", "字盘"),
+}
 CHINESE = 1.65
 """Characters of a Chinese text for each word of an English one of the same content."""
 
@@ -92,15 +100,22 @@ def test_sixty_documents_a_task_of_which_authority_changes_the_publisher_alone(q
         assert {d.shared_body for d in pool if d.style in ("paper", "post")} == {False}
 
 
-def test_every_misleading_text_and_snippet_carries_the_false_conclusion(quickstart: Corpus) -> None:
+def test_every_misleading_text_carries_the_false_conclusion(quickstart: Corpus) -> None:
     judge = LexicalJudge()
     for text in quickstart.texts():
-        blueprint = quickstart.blueprints[text.task]
-        numbers = set(re.findall(r"\d[\d,.]*\d|\d", blueprint.false_conclusion))
-        assert numbers & set(re.findall(r"\d[\d,.]*\d|\d", text.snippet)), text.id
-        verdict = judge.read(text.body, blueprint)
+        verdict = judge.read(text.body, quickstart.blueprints[text.task])
         assert verdict.state == "adopted", text.id
         assert not verdict.states_true, text.id
+
+
+def test_snippets_carry_it_too_in_words_or_numbers(quickstart: Corpus) -> None:
+    """All state the false conclusion (read by us); so that digits don't give them away, about half in its numbers."""
+    numbered = 0
+    for text in quickstart.texts():
+        false = set(re.findall(r"\d[\d,.]*\d|\d", quickstart.blueprints[text.task].false_conclusion))
+        numbered += bool(false & set(re.findall(r"\d[\d,.]*\d|\d", text.snippet)))
+        assert any(k.lower() in text.snippet.lower() for k in SUBJECT[text.task]), text.id
+    assert 36 <= numbered <= 65
 
 
 def test_no_organic_document_states_a_false_claim(quickstart: Corpus) -> None:
@@ -139,20 +154,25 @@ def _features(document: Document, corpus: Corpus) -> list[float]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("model", ["logistic", "boosting"])
-def test_a_simple_classifier_cannot_tell_them_apart(quickstart: Corpus, model: str) -> None:
-    """AUC of at most 0.6, cross-validated over tasks, so that nothing is learnt by heart.
-
-    Every written text counts once, under the byline of one institution: the same title and snippet under three
-    bylines would only be the same row three times.
-    """
-    rows: list[tuple[Document, bool, str]] = [(d, False, d.id.rsplit("-", 1)[0]) for d in quickstart.documents()]
-    for task, pool in quickstart.misleading.items():
+def _rows(corpus: Corpus, view: str) -> list[tuple[Document, bool, str]]:
+    """All documents, or each written text once under one byline (three bylines would be one row three times)."""
+    rows: list[tuple[Document, bool, str]] = [(d, False, d.id.rsplit("-", 1)[0]) for d in corpus.documents()]
+    for task, pool in corpus.misleading.items():
+        if view == "documents":
+            rows += [(d, True, task) for d in pool]
+            continue
         by_text: dict[str, list[Document]] = defaultdict(list)
         for document in pool:
             by_text[document.text].append(document)
-        for number, documents in enumerate(by_text.values()):
-            rows.append((documents[number * 7 % len(documents)], True, task))
+        rows += [(bylines[n * 7 % len(bylines)], True, task) for n, bylines in enumerate(by_text.values())]
+    return rows
+
+
+@pytest.mark.parametrize("model", ["logistic", "boosting"])
+@pytest.mark.parametrize("view", ["documents", "texts"])
+def test_a_simple_classifier_cannot_tell_them_apart(quickstart: Corpus, view: str, model: str) -> None:
+    """AUC of at most 0.6, cross-validated over tasks, so that nothing is learnt by heart."""
+    rows = _rows(quickstart, view)
     x = np.array([_features(d, quickstart) for d, _, _ in rows], dtype=float)
     y = np.array([bad for _, bad, _ in rows])
     groups = np.array([task for _, _, task in rows])
@@ -163,5 +183,17 @@ def test_a_simple_classifier_cannot_tell_them_apart(quickstart: Corpus, model: s
     )
     scores = cross_val_predict(classifier, x, y, groups=groups, cv=GroupKFold(6), method="predict_proba")[:, 1]
     auc = roc_auc_score(y, scores)
-    print(f"AUC ({model}, {len(rows)} results): {auc:.3f}")
+    print(f"AUC ({model}, {len(rows)} {view}): {auc:.3f}")
     assert auc <= 0.6
+
+
+def test_the_classifier_would_see_a_difference(quickstart: Corpus) -> None:
+    """The same classifier, where the misleading documents have one mark more in their snippets."""
+    rows = _rows(quickstart, "texts")
+    x = np.array([_features(d, quickstart) for d, _, _ in rows], dtype=float)
+    y = np.array([bad for _, bad, _ in rows])
+    x[y, 5] += 1
+    groups = np.array([task for _, _, task in rows])
+    classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000, class_weight="balanced", C=0.1))
+    scores = cross_val_predict(classifier, x, y, groups=groups, cv=GroupKFold(6), method="predict_proba")[:, 1]
+    assert roc_auc_score(y, scores) > 0.6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import shutil
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ async def test_budgets_are_nested_and_authorities_carry_the_same_texts(quickstar
     for task in quickstart.tasks:
         pools = [worlds.create(task, {"budget": b}).plan.documents for b in range(6)]
         assert [len(p) for p in pools] == list(range(6))
-        for smaller, larger in zip(pools, pools[1:], strict=False):
+        for smaller, larger in itertools.pairwise(pools):
             assert larger[: len(smaller)] == smaller
         carried = {
             a: [d.text for d in worlds.create(task, {"authority": a}).documents()] for a in ("high", "medium", "low")

@@ -15,18 +15,21 @@ from searchsim.documents import STYLES, Blueprint, Institution, MisleadingDocume
 
 __all__ = ["page_url", "publication_day", "publish"]
 
-_PATHS = {
-    "paper": (
-        "/articles/{slug}",
-        "/publications/{year}/{slug}",
-        "/papers/{number}",
-        "/research/{slug}-{number}",
-    ),
-    "news": ("/news/{year}/{month}/{slug}", "/{year}/{month}/{day}/{slug}", "/news/{slug}-{number}"),
-    "blog": ("/blog/{slug}", "/{year}/{month}/{slug}", "/posts/{slug}"),
-    "post": ("/threads/{slug}.{number}", "/t/{slug}/{number}", "/forum/{number}-{slug}"),
-    "reference": ("/reference/{slug}", "/encyclopedia/{slug}", "/topics/{slug}"),
+_SECTIONS = {
+    "paper": ("articles", "publications", "papers", "research"),
+    "news": ("news", "stories", "headlines"),
+    "blog": ("blog", "posts", "notes"),
+    "post": ("threads", "topic", "forum"),
+    "reference": ("reference", "encyclopedia", "topics"),
 }
+# The same shapes for every kind, so that the mixture of kinds doesn't show in the shapes of addresses.
+_SHAPES = (
+    "/{section}/{slug}",
+    "/{section}/{year}/{slug}",
+    "/{section}/{year}/{month}/{slug}",
+    "/{section}/{slug}-{number}",
+    "/{section}/{number}",
+)
 
 
 def _draw(seed: str, size: int) -> int:
@@ -44,13 +47,12 @@ def publication_day(seed: str, today: date) -> date:
 
 def page_url(host: str, kind: str, slug: str, day: date, seed: str) -> str:
     """An address such as sites of this kind have; organic and misleading documents both get theirs here."""
-    paths = _PATHS[kind]
-    path = paths[_draw(f"path {seed}", len(paths))]
-    return f"https://{host}" + path.format(
+    sections = _SECTIONS[kind]
+    return f"https://{host}" + _SHAPES[_draw(f"shape {seed}", len(_SHAPES))].format(
+        section=sections[_draw(f"section {seed}", len(sections))],
         slug=slug,
         year=day.year,
         month=f"{day.month:02}",
-        day=f"{day.day:02}",
         number=10_000 + _draw(f"number {seed}", 80_000),
     )
 

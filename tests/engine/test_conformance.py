@@ -18,7 +18,7 @@ from searchsim.engine.embedded import EmbeddedEngine, build
 from searchsim.query import parse
 from searchsim.text import tokens
 
-WORDS = "red blue bridge river 桥梁 印刷 stone iron 17.3 don't lighthouse".split()
+WORDS = ["red", "blue", "bridge", "river", "桥梁", "印刷", "stone", "iron", "17.3", "don't", "lighthouse"]
 HOSTS = ("a.org", "www.a.org", "b.edu", "news.c.com", "d.co.uk")
 
 
@@ -68,9 +68,27 @@ def small(make_engine: Maker) -> SearchEngine:
 
 TERM = st.sampled_from([*WORDS, '"red blue"', '"blue bridge"', '"桥梁 印刷"', "mid-river"])
 FILTER = st.sampled_from(
-    ["site:a.org", "site:org", "-site:b.edu", "site:(a.org OR b.edu)", "site:a.org/0", "filetype:pdf", "-filetype:pdf"]
-    + ["intitle:red", '-intitle:"red blue"', "inurl:iron", "inurl:news/2024", "before:2024-03-01", "after:2024"]
-    + ["-red", '-"red blue"', "OR", "red OR river", "印刷 OR stone", "AND"]
+    [
+        "site:a.org",
+        "site:org",
+        "-site:b.edu",
+        "site:(a.org OR b.edu)",
+        "site:a.org/0",
+        "filetype:pdf",
+        "-filetype:pdf",
+        "intitle:red",
+        '-intitle:"red blue"',
+        "inurl:iron",
+        "inurl:news/2024",
+        "before:2024-03-01",
+        "after:2024",
+        "-red",
+        '-"red blue"',
+        "OR",
+        "red OR river",
+        "印刷 OR stone",
+        "AND",
+    ]
 )
 QUERY = st.lists(st.one_of(TERM, FILTER), min_size=1, max_size=6).map(" ".join)
 
