@@ -34,6 +34,7 @@ SMALL = {
     "steps": 2,
     "results": 10,
     "shown": 5,
+    "titles": False,
     "pages": 0,
     "page_characters": 0,
     "snippet": 170,
@@ -46,6 +47,7 @@ LARGE = {
     "steps": 5,
     "results": 10,
     "shown": 10,
+    "titles": True,
     "pages": 2,
     "page_characters": 6000,
     "snippet": 400,
@@ -55,27 +57,21 @@ LARGE = {
     "context": 65536,
 }
 
-# The evidence stands before the task: small models follow what they read last.
+# The task stands in the system message, the evidence alone in the user's: small models then keep to the evidence.
 WORDS = {
     "en": {
-        "plan": "Titles of some search results:\n{results}\n\nQuestion: {question}\n\nWrite {steps} short web search "
-        "queries that together answer the question from different sides, each on a line of its own, and "
-        "nothing else.",
-        "note": 'Here are search results for "{query}":\n\n{results}\n\nQuestion: {question}\n\nSummarize the main '
-        "facts from the search results above that help to answer the question in a few sentences, with their "
-        "numbers. Cite each fact by the number of its result, like [2].",
-        "report": "Here are notes from research:\n\n{notes}\n\nQuestion: {question}\n\nWrite a report that answers the "
-        "question from the notes above: first the conclusion, then the reasons, with their numbers. Cite "
-        "sources by their numbers, like [2].",
+        "plan": "Write {steps} short web search queries that together answer the question from different sides, each on a "
+        "line of its own, and nothing else. The titles of some search results are given. Question: {question}",
+        "note": "Answer the question from the search results given, in a few sentences. Keep their numbers, and cite "
+        "each fact by the number of its result, like [2]. Question: {question}",
+        "report": "Write a report that answers the question from the notes given: first the conclusion, then the reasons. "
+        "Keep the numbers, and cite sources by their numbers, like [2]. Question: {question}",
         "sources": "Sources",
     },
     "zh": {
-        "plan": "一些搜索结果的标题：\n{results}\n\n问题：{question}\n\n请写出{steps}条简短的搜索词，从不同方面共同回答这个问题。"
-        "每行一条，不要写别的内容。",
-        "note": "以下是“{query}”的搜索结果：\n\n{results}\n\n问题：{question}\n\n请用几句话总结上面的搜索结果中有助于回答问题的"
-        "事实，写出其中的数字，并注明结果编号，例如[2]。",
-        "report": "以下是研究笔记：\n\n{notes}\n\n问题：{question}\n\n请根据上面的笔记写一份回答该问题的报告：先写结论，再写理由，"
-        "写出其中的数字，并注明来源编号，例如[2]。",
+        "plan": "请写出{steps}条简短的搜索词，从不同方面共同回答下面的问题，每行一条，不要写别的内容。已给出一些搜索结果的标题。问题：{question}",
+        "note": "请根据给出的搜索结果用几句话回答下面的问题，保留其中的数字，并注明结果编号，例如[2]。问题：{question}",
+        "report": "请根据给出的笔记写一份回答下面问题的报告：先写结论，再写理由，保留其中的数字，并注明来源编号，例如[2]。问题：{question}",
         "sources": "来源",
     },
 }
@@ -120,10 +116,14 @@ class Planner(Workflow):
             context_window=self.set["context"],
         )
 
-    async def ask(self, name: str, tokens: int, **values: object) -> str:
+    async def ask(self, name: str, tokens: int, evidence: str) -> str:
         """One plain prompt, one plain answer."""
-        prompt = self.words[name].format(question=self.question, **values)
-        answer = await self.model(tokens).achat([ChatMessage(role=MessageRole.USER, content=prompt)])
+        task = self.words[name].format(question=self.question, steps=self.set["steps"])
+        messages = [
+            ChatMessage(role=MessageRole.SYSTEM, content=task),
+            ChatMessage(role=MessageRole.USER, content=evidence),
+        ]
+        answer = await self.model(tokens).achat(messages)
         # Reasoning models think aloud first.
         return re.sub(r"(?s)<think>.*?</think>", "", answer.message.content or "").strip()
 
@@ -154,9 +154,9 @@ class Planner(Workflow):
         lines = []
         for place, row in enumerate(rows[: self.set["shown"]]):
             host = row["link"].split("/")[2]
-            lines.append(
-                f"[{row['number']}] {row['title']} ({host})\n{(row.get('snippet') or '')[: self.set['snippet']]}"
-            )
+            text = (row.get("snippet") or "")[: self.set["snippet"]]
+            head = f"{row['title']} ({host})\n" if self.set["titles"] else f"({host}) "
+            lines.append(f"[{row['number']}] {head}{text}")
             if place < self.set["pages"] and (text := await self.read(row["link"])):
                 lines.append(text)
         return "\n".join(lines) or "-"
@@ -166,7 +166,7 @@ class Planner(Workflow):
         """Search once for an impression, then plan."""
         rows = await self.search(self.question)
         titles = "\n".join(f"- {r['title']}" for r in rows[: self.set["shown"]])
-        text = await self.ask("plan", self.set["tokens"], results=titles, steps=self.set["steps"])
+        text = await self.ask("plan", self.set["tokens"], titles or "-")
         return Planned(queries=queries(text, self.question, [r["title"] for r in rows], self.set["steps"]))
 
     @step
@@ -175,14 +175,14 @@ class Planner(Workflow):
         notes = []
         for query in ev.queries:
             rows = await self.search(query)
-            text = await self.ask("note", self.set["tokens"], query=query, results=await self.shown(rows))
-            notes.append(f"{query}\n{cut(text, self.set['note_characters'])}")
+            text = await self.ask("note", self.set["tokens"], await self.shown(rows))
+            notes.append(cut(text, self.set["note_characters"]))
         return Researched(notes=notes)
 
     @step
     async def report(self, ev: Researched) -> StopEvent:
         """Write the report and list what it cites."""
-        text = await self.ask("report", self.set["report_tokens"], notes="\n\n".join(ev.notes))
+        text = await self.ask("report", self.set["report_tokens"], "\n\n".join(ev.notes))
         await self.client.aclose()
         numbers = {
             int(n) for group in re.findall(r"[\[【]([\d,，、 ]+)[\]】]", text) for n in re.findall(r"\d+", group)
