@@ -306,7 +306,7 @@ def compose(
         added = _limited(_by_score(pool, whole_pool), how.limit)
         return Composition((*control, *added))
 
-    merged = sorted([*control, *(Item(d, s, True) for d, s in pool)], key=_rank)[:k]
+    merged = _merged(control, [Item(d, s, True) for d, s in pool])[:k]
     chosen = _limited([i for i in merged if i.injected], how.limit)
     if how.mode is Mode.FORCED:
         inside = {i.document.id for i in chosen}
@@ -316,7 +316,7 @@ def compose(
     else:
         late, cut = [], []
     kept = control[: k - len(chosen) - len(late)]
-    settled = [*sorted([*kept, *chosen], key=_rank), *late]
+    settled = [*_merged(kept, chosen), *late]
     stay = {i.document.id for i in kept}
     return Composition(
         tuple(place(settled)),
@@ -328,6 +328,17 @@ def compose(
 def _rank(item: Item) -> tuple[float, str]:
     """Best score first, then by id: what an engine holding both kinds would do."""
     return (-item.score, item.document.id)
+
+
+def _merged(organic: Sequence[Item], injected: Sequence[Item]) -> list[Item]:
+    """Both kinds by score, the organic results in the order that they came in."""
+    merged: list[Item] = []
+    waiting = list(injected)
+    for item in organic:
+        while waiting and _rank(waiting[0]) < _rank(item):
+            merged.append(waiting.pop(0))
+        merged.append(item)
+    return merged + waiting
 
 
 def _limited(items: list[Item], limit: int | None) -> list[Item]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from searchsim.documents import MisleadingDocument
-from searchsim.engine import FIELDS, K1, SCORE_DIGITS, B, SearchEngine, Statistics
+from searchsim.engine import K1, SCORE_DIGITS, B, SearchEngine, Statistics
 from searchsim.query import Query
 from searchsim.text import field_length, tokens
 
@@ -30,7 +30,7 @@ class PoolDocument:
     @classmethod
     def of(cls, document: MisleadingDocument) -> PoolDocument:
         """Count a document's tokens."""
-        streams = {f: tuple(tokens(getattr(document, f))) for f in FIELDS}
+        streams = {f: tuple(tokens(getattr(document, f) or "")) for f in ("title", "snippet", "body")}
         return cls(document, streams, {f: Counter(s) for f, s in streams.items()})
 
     def matches(self, query: Query) -> bool:
@@ -61,11 +61,20 @@ def bm25(tf: int, length: int, average: float, documents: int, frequency: int) -
     return idf * (K1 + 1) * tf / (tf + norm)
 
 
-def score(pool_document: PoolDocument, query: Query, statistics: Statistics) -> float:
-    """The score the engine would give the document, rounded as the engine's are."""
+def score(
+    pool_document: PoolDocument, query: Query, statistics: Statistics, fields: Mapping[str, float]
+) -> float:
+    """The score the engine would give the document, rounded as the engine's are.
+
+    Args:
+        pool_document: The document.
+        query: The query.
+        statistics: The engine's, for this query.
+        fields: The engine's fields with their weights.
+    """
     total = 0.0
     for word, count in query.weights().items():
-        for name, weight in FIELDS.items():
+        for name, weight in fields.items():
             total += (
                 count
                 * weight
@@ -73,7 +82,7 @@ def score(pool_document: PoolDocument, query: Query, statistics: Statistics) -> 
                     pool_document.counts[name][word],
                     field_length(len(pool_document.streams[name])),
                     statistics.average_length[name],
-                    statistics.documents,
+                    statistics.documents[name],
                     statistics.frequency[name, word],
                 )
             )
@@ -94,6 +103,6 @@ async def score_pool(pool: Sequence[PoolDocument], query: Query, engine: SearchE
     matching = [p for p in pool if p.matches(query)]
     if not matching:
         return []
-    statistics = await engine.statistics(query.words)
-    scored = [(p.document, score(p, query, statistics)) for p in matching]
+    statistics = await engine.statistics(query)
+    scored = [(p.document, score(p, query, statistics, engine.fields)) for p in matching]
     return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))

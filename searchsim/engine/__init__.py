@@ -5,7 +5,7 @@ An engine knows the organic documents of one corpus and nothing of worlds or inj
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from searchsim.query import Query
 __all__ = ["FIELDS", "K1", "SCORE_DIGITS", "B", "Hit", "SearchEngine", "Statistics"]
 
 FIELDS: Mapping[str, float] = {"title": 2.0, "body": 1.0}
-"""The fields that words are scored in, with their weights."""
+"""The fields that words are scored in, with their weights, by engines that have the documents' bodies."""
 
 K1, B = 1.2, 0.75
 SCORE_DIGITS = 3
@@ -36,15 +36,15 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What an organic index tells of some words.
+    """What an organic index tells of a query's words.
 
     Attributes:
-        documents: Number of documents.
-        average_length: Mean number of tokens, by field.
+        documents: Number of documents that count, by field.
+        average_length: Mean number of tokens of these, by field.
         frequency: Number of documents that hold a word, by (field, word).
     """
 
-    documents: int
+    documents: Mapping[str, int]
     average_length: Mapping[str, float]
     frequency: Mapping[tuple[str, str], int]
 
@@ -53,13 +53,15 @@ class SearchEngine(Protocol):
     """The contract that one conformance suite (tests/engine) holds every engine to."""
 
     name: str
+    fields: Mapping[str, float]
+    """The fields that words are scored in, with their weights."""
 
     async def search(self, query: Query, k: int) -> list[Hit]:
         """The first k documents that match, by falling rounded score, then by id."""
         ...
 
-    async def statistics(self, words: Iterable[str]) -> Statistics:
-        """The index's statistics for some words (tokens)."""
+    async def statistics(self, query: Query) -> Statistics:
+        """The statistics that a query's words are scored on."""
         ...
 
     async def document(self, id_: str) -> Document | None:

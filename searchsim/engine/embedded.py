@@ -124,6 +124,7 @@ class EmbeddedEngine:
     """
 
     name = "tantivy"
+    fields = FIELDS
 
     def __init__(self, folder: Path) -> None:
         """Open an index that `build` made.
@@ -164,10 +165,10 @@ class EmbeddedEngine:
         ranked = sorted(zip(rounded, order, addresses, strict=True), key=lambda r: (-r[0], r[1]))
         return [Hit(self._load(address), score) for score, _, address in ranked[:k]]
 
-    async def statistics(self, words: Iterable[str]) -> Statistics:
+    async def statistics(self, query: Query) -> Statistics:
         """See `SearchEngine.statistics`."""
-        frequency = {(f, w): self._searcher.doc_freq(f, w) for w in set(words) for f in FIELDS}
-        return Statistics(self._documents, self._average, frequency)
+        frequency = {(f, w): self._searcher.doc_freq(f, w) for w in set(query.words) for f in FIELDS}
+        return Statistics(dict.fromkeys(FIELDS, self._documents), self._average, frequency)
 
     async def document(self, id_: str) -> Document | None:
         """See `SearchEngine.document`."""
