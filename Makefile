@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lock wheel clean
+.PHONY: help demo test check format lock elasticsearch elasticsearch-stop wheel clean
 
 help:
 	@echo "make demo    one agent, three tasks, with and without misleading documents, on a toy model"
@@ -14,13 +14,18 @@ help:
 	@echo "make check   ruff, mypy, and the tests of the docs"
 	@echo "make format  put the code in ruff's form"
 	@echo "make lock    compile requirements.txt anew"
+	@echo "make elasticsearch       start an Elasticsearch for development and print its URL"
+	@echo "make elasticsearch-stop  end it"
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make clean   remove .venv and caches"
 
 # pip --target works with an externally managed Python, and venv --without-pip where ensurepip is missing.
 $(READY): requirements.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "there is no $(PYTHON): make PYTHON=... names another" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "searchsim needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m pip --version >/dev/null 2>&1 || \
+	  { echo "$(PYTHON) has no pip: install python3-pip, or name another with make PYTHON=..." >&2; exit 1; }
 	@echo "preparing .venv"
 	@test -x $(BIN)/python || $(PYTHON) -m venv --without-pip .venv
 	@test -x .venv/uv/bin/uv || $(PYTHON) -m pip install --quiet --disable-pip-version-check \
@@ -48,6 +53,12 @@ format: $(READY)
 lock: $(READY)
 	@.venv/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev --no-header \
 	  --no-annotate --upgrade -o requirements.txt pyproject.toml
+
+elasticsearch: $(READY)
+	@$(BIN)/python tools/elasticsearch/node.py start
+
+elasticsearch-stop: $(READY)
+	@$(BIN)/python tools/elasticsearch/node.py stop
 
 wheel: $(READY)
 	@.venv/uv/bin/uv build --quiet --wheel

@@ -10,6 +10,7 @@ from searchsim.corpus import Corpus
 from searchsim.documents import Task
 from searchsim.engine import SearchEngine
 from searchsim.errors import ConditionError
+from searchsim.injection import Factors
 from searchsim.query import parse
 from searchsim.relevance import PoolDocument, score_pool
 
@@ -51,19 +52,22 @@ async def rates(corpus: Corpus, engine: SearchEngine, k: int = 10) -> list[Rate]
         engine: Its engine.
         k: The length of the lists.
     """
-    return [await _rate(corpus, task, engine, k) for task in corpus.tasks.values() if task.id in corpus.misleading]
+    factors = injection.load_factors()
+    return [
+        await _rate(corpus, task, engine, factors, k) for task in corpus.tasks.values() if task.id in corpus.misleading
+    ]
 
 
-async def _rate(corpus: Corpus, task: Task, engine: SearchEngine, k: int) -> Rate:
+async def _rate(corpus: Corpus, task: Task, engine: SearchEngine, factors: Factors, k: int) -> Rate:
     admitted: dict[int, int] = {}
     reached: set[str] = set()
     texts = (task.question, *task.sub_queries)
-    for level in injection.factors()["budget"].factor.levels:
+    for level in factors["budget"].factor.levels:
         budget = int(level)
         if not budget:
             continue
         try:
-            pool = injection.select_pool(corpus.misleading[task.id], injection.complete({"budget": budget}))
+            pool = factors.select(corpus.misleading[task.id], factors.complete({"budget": budget}))
         except ConditionError:
             continue
         counted = [PoolDocument.of(d) for d in pool]

@@ -58,7 +58,10 @@ def adapters() -> dict[str, Adapter]:
     """All adapters by name."""
     found = {}
     for name, path in home.instances("adapters"):
-        text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        try:
+            text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        except (SyntaxError, ValueError) as error:
+            text = f"can't be read as Python: {error}"
         found[name] = Adapter(name, path, text.split("\n", 1)[0])
     return found
 
@@ -208,7 +211,7 @@ async def run(
         agent=adapter.name,
         world=world.record(),
         report=report,
-        citations=list(answer.get("citations") or citations(report)),
+        citations=[str(c) for c in answer.get("citations") or citations(report)],
         observation=seen,
         exposure=exposure(events, world.plan.documents, report, urls),
         verdict=verdict,
@@ -268,13 +271,16 @@ async def _process(
         seconds = loop.time() - started
         tail = (folder / "log").read_text("utf-8", "replace").strip().splitlines()
         if code:
-            raise AgentError(f"agent {adapter.name} ended with {code}: {' | '.join(tail[-4:])[:800]}")
+            raise AgentError(f"agent {adapter.name} ended with {code}: {(tail or ['it said nothing'])[-1][:600]}")
         try:
             answer = orjson.loads((folder / "answer.json").read_bytes())
         except (OSError, orjson.JSONDecodeError) as problem:
             raise AgentError(f"agent {adapter.name} wrote no answer: {problem}") from problem
     if not isinstance(answer, dict) or not isinstance(answer.get("report"), str):
         raise AgentError(f"agent {adapter.name} answered without a report")
+    for part, kind in (("citations", list), ("versions", dict)):
+        if not isinstance(answer.get(part) or kind(), kind):
+            raise AgentError(f"agent {adapter.name} answered with {part} that are no {kind.__name__}")
     return answer, seconds
 
 

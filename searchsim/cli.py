@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import orjson
 import typer
@@ -19,12 +21,12 @@ from rich.table import Table
 
 from searchsim import __version__, agent, home, local
 from searchsim import corpus as corpora
-from searchsim.admission import rates
+from searchsim.admission import Rate, rates
 from searchsim.corpus import Corpus
 from searchsim.engine import SearchEngine
-from searchsim.engine.opening import ENGINES, index_folder, open_engine
+from searchsim.engine.opening import ENGINES, EngineChoice, open_engine
 from searchsim.errors import SearchsimError, UsageError
-from searchsim.injection import describe, factors
+from searchsim.injection import load_factors
 from searchsim.server.app import running
 from searchsim.server.context import Context
 from searchsim.store import SqliteStore
@@ -55,6 +57,18 @@ app.add_typer(misknow_app, name="misknow")
 _err = Console(stderr=True)
 CorpusOption = Annotated[str, typer.Option("--corpus", help="A corpus by name or path.")]
 SetOption = Annotated[list[str], typer.Option("--set", help="A factor's level, FACTOR=LEVEL; may stand several times.")]
+EngineOption = Annotated[str, typer.Option("--engine", help=f"One of: {', '.join(ENGINES)}.")]
+ElasticsearchOption = Annotated[
+    str | None, typer.Option("--elasticsearch", help="Elasticsearch's address; else SEARCHSIM_ELASTICSEARCH.")
+]
+CaOption = Annotated[str | None, typer.Option("--elasticsearch-ca", help="Its certificate authority's file.")]
+RecordingsOption = Annotated[
+    str | None, typer.Option("--recordings", help="The recorded engine's folder; else the corpus's recordings/.")
+]
+ModeOption = Annotated[str | None, typer.Option("--recorded-mode", help="once, replay or refresh; else replay.")]
+LastListOption = Annotated[
+    int | None, typer.Option(help="The number of the last list, for stages that need it.", min=1)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 
 
@@ -77,6 +91,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _complain(f"{error.format_message()} (see --help)")
         code = 2
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _choice(
+    engine: str, elasticsearch: str | None, ca: str | None, recordings: str | None, mode: str | None
+) -> EngineChoice:
+    return EngineChoice(engine, {"url": elasticsearch, "ca": ca}, {"folder": recordings, "mode": mode})
 
 
 def _complain(message: str) -> None:
@@ -114,25 +134,31 @@ def _options(
         raise typer.Exit
 
 
-def _open(corpus: Corpus, engine: str) -> SearchEngine:
+async def _open(corpus: Corpus, choice: EngineChoice) -> SearchEngine:
     """The corpus's engine; a bar on stderr where an index has to be made."""
-    if engine not in ENGINES or index_folder(corpus).is_dir():
-        return open_engine(corpus, engine)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=_err, transient=True) as bar:
-        total = sum(1 for _ in corpus.documents())
-        job = bar.add_task(f"indexing {corpus.name}", total=total)
-        return open_engine(corpus, engine, lambda n: bar.update(job, completed=n))
+        job = None
+
+        def tell(done: int) -> None:
+            nonlocal job
+            if job is None:
+                job = bar.add_task(f"indexing {corpus.name}", total=sum(1 for _ in corpus.documents()))
+            bar.update(job, completed=done)
+
+        return await open_engine(corpus, choice, tell)
 
 
 @asynccontextmanager
 async def _context(
-    corpus: str, engine: str, store: str | None, upstream: str | None, model: str | None
+    corpus: str, choice: EngineChoice, store: str | None, upstream: str | None, model: str | None
 ) -> AsyncIterator[Context]:
     loaded = corpora.load(corpus)
-    opened = _open(loaded, engine)
+    # What a request names and can't be is told before anything is opened.
+    load_factors()
+    opened = await _open(loaded, choice)
     kept = SqliteStore(Path(store) if store else None)
-    behind = open_upstream(upstream, model) if upstream else None
+    behind = open_upstream(upstream, model) if upstream or model else None
     try:
         yield Context(Worlds(loaded, opened, kept), behind)
     finally:
@@ -145,13 +171,18 @@ async def _context(
 @app.command()
 def serve(
     corpus: CorpusOption = "quickstart",
-    engine: Annotated[str, typer.Option(help=f"One of: {', '.join(ENGINES)}.")] = "tantivy",
+    engine: EngineOption = "tantivy",
+    elasticsearch: ElasticsearchOption = None,
+    elasticsearch_ca: CaOption = None,
+    recordings: RecordingsOption = None,
+    recorded_mode: ModeOption = None,
     task: Annotated[str | None, typer.Option(help="Serve one world of this task, whatever key is sent.")] = None,
     settings: SetOption = [],  # noqa: B006 - typer wants a list
+    last_list: LastListOption = None,
     host: Annotated[str, typer.Option(help="Where to listen; another than loopback needs --public.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 for any free one.")] = 8080,
+    port: Annotated[int, typer.Option(help="0 for any free one.", min=0, max=65535)] = 8080,
     upstream: Annotated[str | None, typer.Option(help="The model behind /v1: a URL, or `local`.")] = None,
-    model: Annotated[str | None, typer.Option(help="The model to ask the upstream for.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model to ask the upstream for; else the local one.")] = None,
     store: Annotated[
         str | None,
         typer.Option(envvar="SEARCHSIM_STORE", help="Keep worlds and traces in this file; else in memory."),
@@ -174,14 +205,30 @@ def serve(
         )
     if settings and not task:
         raise UsageError("--set goes with --task: worlds made over HTTP bring their own condition")
-    asyncio.run(_serve(corpus, engine, task, settings, host, port, upstream, model, store, control_token, as_json))
+    asyncio.run(
+        _serve(
+            corpus,
+            _choice(engine, elasticsearch, elasticsearch_ca, recordings, recorded_mode),
+            task,
+            settings,
+            last_list,
+            host,
+            port,
+            upstream,
+            model,
+            store,
+            control_token,
+            as_json,
+        )
+    )
 
 
 async def _serve(
     corpus: str,
-    engine: str,
+    choice: EngineChoice,
     task: str | None,
     settings: Sequence[str],
+    last_list: int | None,
     host: str,
     port: int,
     upstream: str | None,
@@ -193,11 +240,11 @@ async def _serve(
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    async with _context(corpus, engine, store, upstream, model) as context:
+    async with _context(corpus, choice, store, upstream, model) as context:
         context.control_token = control_token
         worlds = context.worlds
         if task:
-            worlds.only = worlds.create(task, parse_settings(settings))
+            worlds.only = worlds.create(task, parse_settings(settings), last_list=last_list)
         async with running(context, host, port) as url:
             if as_json:
                 facts: dict[str, Any] = {
@@ -231,6 +278,9 @@ def corpus_list(as_json: JsonOption = False) -> None:
         return
     table = Table("name", "tasks", "documents", "misleading", "languages", box=None)
     for entry in found:
+        if "error" in entry:
+            table.add_row(entry["name"], "", "", "", entry["error"])
+            continue
         table.add_row(
             entry["name"],
             str(entry["tasks"]),
@@ -264,7 +314,7 @@ def corpus_check(
                 _say(fault)
         raise typer.Exit(2)
     corpus = Corpus(folder)
-    table = asyncio.run(rates(corpus, _open(corpus, "tantivy")))
+    table = asyncio.run(_rates(corpus))
     if as_json:
         _print({"faults": [], "admission": [t.record() for t in table]})
         return
@@ -281,15 +331,29 @@ def corpus_check(
     _show(shown)
 
 
+async def _rates(corpus: Corpus) -> list[Rate]:
+    return await rates(corpus, await _open(corpus, EngineChoice()))
+
+
 @corpus_app.command("index")
-def corpus_index(corpus: Annotated[str, typer.Argument(help="A corpus by name or path.")]) -> None:
-    """Build a corpus's index now; serving does it too, where it is missing.
+def corpus_index(
+    corpus: Annotated[str, typer.Argument(help="A corpus by name or path.")],
+    engine: EngineOption = "tantivy",
+    elasticsearch: ElasticsearchOption = None,
+    elasticsearch_ca: CaOption = None,
+) -> None:
+    """Build a corpus's index now; serving does it too, where it is missing. A load that broke off is taken up.
 
     Example: searchsim corpus index quickstart
     """
     loaded = corpora.load(corpus)
-    _open(loaded, "tantivy")
-    _say(str(index_folder(loaded)))
+    choice = _choice(engine, elasticsearch, elasticsearch_ca, None, None)
+
+    async def go() -> None:
+        await (await _open(loaded, choice)).close()
+
+    asyncio.run(go())
+    _say(f"{loaded.name} is indexed ({engine})")
 
 
 @corpus_app.command("import")
@@ -333,13 +397,14 @@ TokenOption = Annotated[str | None, typer.Option("--control-token", envvar="SEAR
 _DEFAULT_URL = "http://127.0.0.1:8080"
 
 
-def _control(method: str, url: str, token: str | None, body: object = None) -> Any:
+def _control(method: str, url: str, path: str, token: str | None, body: object = None) -> Any:
     """Call a running server's control."""
     import urllib.error
     import urllib.request
 
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"--url {url}: give a URL such as {_DEFAULT_URL}")
+    url = url.rstrip("/") + path
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     data = None if body is None else orjson.dumps(body)
     request = urllib.request.Request(url, data=data, method=method, headers=headers)  # noqa: S310 - checked above
@@ -362,6 +427,7 @@ def world_create(
     task: Annotated[str, typer.Argument(help="A task's id.")],
     settings: SetOption = [],  # noqa: B006
     key: Annotated[str | None, typer.Option(help="The world's key; else one is drawn.")] = None,
+    last_list: LastListOption = None,
     url: UrlOption = _DEFAULT_URL,
     token: TokenOption = None,
 ) -> None:
@@ -372,7 +438,9 @@ def world_create(
     body: dict[str, Any] = {"task": task, "condition": parse_settings(settings)}
     if key:
         body["key"] = key
-    _print(_control("POST", f"{url}/_sim/worlds", token, body))
+    if last_list:
+        body["last_list"] = last_list
+    _print(_control("POST", url, "/_sim/worlds", token, body))
 
 
 @world_app.command("show")
@@ -385,7 +453,7 @@ def world_show(
 
     Example: searchsim world show KEY
     """
-    _print(_control("GET", f"{url}/_sim/worlds" + (f"/{key}" if key else ""), token))
+    _print(_control("GET", url, "/_sim/worlds" + (f"/{quote(key, safe='')}" if key else ""), token))
 
 
 @world_app.command("end")
@@ -398,7 +466,7 @@ def world_end(
 
     Example: searchsim world end KEY
     """
-    _control("DELETE", f"{url}/_sim/worlds/{key}", token)
+    _control("DELETE", url, f"/_sim/worlds/{quote(key, safe='')}", token)
 
 
 @agent_app.command("list")
@@ -434,17 +502,34 @@ def agent_run(
     corpus: CorpusOption = "quickstart",
     task: Annotated[str | None, typer.Option(help="A task's id; else the corpus's first.")] = None,
     settings: SetOption = [],  # noqa: B006
-    upstream: Annotated[str, typer.Option(help="The model: a URL, or `local`.")] = "local",
-    model: Annotated[str | None, typer.Option(help="The model to ask the upstream for.")] = None,
-    engine: Annotated[str, typer.Option(help=f"One of: {', '.join(ENGINES)}.")] = "tantivy",
+    upstream: Annotated[str | None, typer.Option(help="The model: a URL, or `local`.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model to ask the upstream for; else the local one.")] = None,
+    engine: EngineOption = "tantivy",
+    elasticsearch: ElasticsearchOption = None,
+    elasticsearch_ca: CaOption = None,
+    recordings: RecordingsOption = None,
+    recorded_mode: ModeOption = None,
     store: Annotated[str | None, typer.Option(envvar="SEARCHSIM_STORE", help="Keep the world in this file.")] = None,
+    last_list: LastListOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run an agent against a fresh world; print its report and what it was exposed to.
 
     Example: searchsim agent run planner --task bicycle-stability --set budget=3
     """
-    result = asyncio.run(_agent_run(name, corpus, task, settings, upstream, model, engine, store))
+    result = asyncio.run(
+        _agent_run(
+            name,
+            corpus,
+            task,
+            settings,
+            upstream,
+            model,
+            _choice(engine, elasticsearch, elasticsearch_ca, recordings, recorded_mode),
+            store,
+            last_list,
+        )
+    )
     if as_json:
         _print(result.record())
     else:
@@ -456,20 +541,21 @@ async def _agent_run(
     corpus: str,
     task: str | None,
     settings: Sequence[str],
-    upstream: str,
+    upstream: str | None,
     model: str | None,
-    engine: str,
+    choice: EngineChoice,
     store: str | None,
+    last_list: int | None,
 ) -> agent.Run:
-    if model == "local":
-        upstream, model = "local", None
-    async with _context(corpus, engine, store, None, None) as context:
+    async with _context(corpus, choice, store, None, None) as context:
         # Everything that can be wrong with the request is found before a model is loaded.
-        chosen = task or next(iter(context.worlds.corpus.tasks))
-        world = context.worlds.create(chosen, parse_settings(settings))
+        chosen = task or next(iter(context.worlds.corpus.tasks), "")
+        world = context.worlds.create(chosen, parse_settings(settings), last_list=last_list)
         with _err.status(f"preparing {name}"):
             adapter, python = await asyncio.to_thread(agent.prepare, name)
         context.upstream = open_upstream(upstream, model)
+        # The agent must not be able to read what is planned for it.
+        context.control_token = secrets.token_hex(16)
         try:
             async with running(context) as url:
                 with _err.status(f"{name} works on {chosen}"):
@@ -509,8 +595,11 @@ def demo(
     corpus: CorpusOption = "quickstart",
     tasks: Annotated[int, typer.Option(help="How many of the corpus's tasks.", min=1)] = 3,
     budgets: Annotated[str, typer.Option(help="The budgets, with commas.")] = "0,3",
-    upstream: Annotated[str, typer.Option(help="The model: a URL, or `local`.")] = "local",
-    model: Annotated[str | None, typer.Option(help="The model to ask the upstream for.")] = None,
+    engine: EngineOption = "tantivy",
+    elasticsearch: ElasticsearchOption = None,
+    elasticsearch_ca: CaOption = None,
+    upstream: Annotated[str | None, typer.Option(help="The model: a URL, or `local`.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model to ask the upstream for; else the local one.")] = None,
 ) -> None:
     """Run the planner on a few tasks with and without misleading documents, and show what came of it.
 
@@ -519,8 +608,10 @@ def demo(
     from searchsim.demo import run as run_demo
     from searchsim.demo import show, write_page
 
+    choice = _choice(engine, elasticsearch, elasticsearch_ca, None, None)
+
     async def go() -> list[agent.Run]:
-        async with _context(corpus, "tantivy", None, None, None) as context:
+        async with _context(corpus, choice, None, None, None) as context:
             return await run_demo(context, _err, upstream, model, tasks, [b.strip() for b in budgets.split(",")])
 
     loaded = corpora.load(corpus)
@@ -537,11 +628,12 @@ def show_factors(as_json: JsonOption = False) -> None:
 
     Example: searchsim factors
     """
+    factors = load_factors()
     if as_json:
-        _print(describe())
+        _print(factors.describe())
         return
     table = Table("factor", "levels", "default", box=None)
-    for n, r in factors().items():
+    for n, r in factors.items():
         table.add_row(n, ", ".join(map(str, r.factor.levels)), str(r.factor.default))
     _show(table)
 

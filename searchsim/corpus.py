@@ -23,6 +23,7 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import orjson
 import yaml
@@ -47,7 +48,17 @@ from searchsim.misknow.publish import publish
 from searchsim.text import SNIPPET_LENGTH
 from searchsim.urls import canonical_url
 
-__all__ = ["FILES", "Corpus", "Fault", "check", "import_deepresearch_bench", "installed", "load", "republish"]
+__all__ = [
+    "FILES",
+    "Checker",
+    "Corpus",
+    "Fault",
+    "check",
+    "import_deepresearch_bench",
+    "installed",
+    "load",
+    "republish",
+]
 
 _T = TypeVar("_T")
 
@@ -209,10 +220,14 @@ def load(name: str) -> Corpus:
 
 
 def installed() -> list[dict[str, Any]]:
-    """What corpora there are: name, tasks, documents (organic), misleading, languages, path."""
-    found = []
+    """What corpora there are: name, tasks, documents (organic), misleading, languages, path; or name, path, error."""
+    found: list[dict[str, Any]] = []
     for name, path in home.instances("corpora"):
-        corpus = Corpus(path)
+        try:
+            corpus = Corpus(path)
+        except CorpusError as error:
+            found.append({"name": name, "path": str(path), "error": str(error)})
+            continue
         found.append(
             {
                 "name": name,
@@ -242,7 +257,12 @@ def check(path: Path) -> Iterator[Fault]:
         return
     if not (path / "tasks.jsonl").is_file():
         yield Fault("tasks.jsonl", None, "", "missing")
-    checker = _Checker(facts.get("canary", ""))
+    for stray in sorted(path.iterdir()):
+        if stray.suffix in (".jsonl", ".yaml", ".yml") and stray.name not in ("corpus.yaml", *FILES):
+            yield Fault(stray.name, None, "", f"no file of a corpus; these are: corpus.yaml, {', '.join(FILES)}")
+    if not facts.get("canary") and any((path / f).is_file() for f in FILES if FILES[f] not in ("task", "document")):
+        yield Fault("corpus.yaml", None, "canary", "missing: a corpus with misleading text needs one")
+    checker = Checker(facts)
     for name, kind in FILES.items():
         if not (path / name).is_file():
             continue
@@ -257,11 +277,12 @@ def check(path: Path) -> Iterator[Fault]:
     yield from checker.leftovers()
 
 
-class _Checker:
+class Checker:
     """What the records of a corpus say of each other; they come in the order of `FILES`."""
 
-    def __init__(self, canary: str) -> None:
-        self._canary = canary
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._canary = facts.get("canary", "")
+        self._today = facts.get("today", "")
         self._ids: dict[str, set[str]] = defaultdict(set)
         self._urls: set[str] = set()
         self._blueprints: dict[str, Blueprint] = {}
@@ -276,11 +297,18 @@ class _Checker:
         if id_ in self._ids[space]:
             yield "task" if kind == "blueprint" else "id", f"{id_!r} stands twice"
         self._ids[space].add(id_)
-        if "task" in record and record["task"] not in self._ids["task"]:
+        if (published := record.get("published")) and self._today and published > self._today:
+            yield "published", f"{published} lies after the corpus's today, {self._today}"
+        if "task" in record and self._ids["task"] and record["task"] not in self._ids["task"]:
             yield "task", f"no task {record['task']!r} in tasks.jsonl"
         if "canary" in record and self._canary and record["canary"] != self._canary:
             yield "canary", "differs from corpus.yaml's"
         if "url" in record:
+            try:
+                urlsplit(record["url"]).port  # noqa: B018 - it is what raises
+            except ValueError as error:
+                yield "url", f"{record['url']!r} can't be taken apart: {error}"
+                return
             url = canonical_url(record["url"])
             if url in self._urls:
                 yield "url", f"{record['url']} stands twice"
@@ -298,10 +326,10 @@ class _Checker:
 
     def _blueprint(self, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         self._blueprints[record["task"]] = blueprint_from(record)
-        claims = [c["id"] for c in (*record["claims"], *record["true_claims"])]
+        claims = [c["id"] for c in (*record["claims"], *record.get("true_claims", ()))]
         for twice in sorted({c for c in claims if claims.count(c) > 1}):
             yield "claims", f"claim id {twice!r} stands twice"
-        for number, id_ in enumerate(record["true_documents"]):
+        for number, id_ in enumerate(record.get("true_documents", ())):
             if id_ not in self._ids["page"]:
                 yield f"true_documents.{number}", f"no organic document {id_!r} in documents.jsonl"
         names = [i["name"] for pool in record["institutions"].values() for i in pool]
@@ -311,7 +339,10 @@ class _Checker:
     def _misleading(self, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         blueprint = self._blueprints.get(record["task"])
         if blueprint is None:
-            yield "task", f"no blueprint for {record['task']!r} in blueprints.jsonl"
+            # One line for each task, not one for each of its documents.
+            if record["task"] not in self._ids["without blueprint"]:
+                self._ids["without blueprint"].add(record["task"])
+                yield "task", f"no blueprint for {record['task']!r} in blueprints.jsonl"
             return
         pool = {i.name: i.host for i in blueprint.institutions[record["authority"]]}
         name = record["institution"]
@@ -322,13 +353,18 @@ class _Checker:
         digest = _digest(record["body"])
         if (text := record.get("text")) is not None:
             if text not in self._texts:
-                yield "text", f"no text {text!r} in texts.jsonl"
+                if self._texts:
+                    yield "text", f"no text {text!r} in texts.jsonl"
             elif self._texts[text] != digest:
                 yield "body", f"differs from text {text!r} (searchsim misknow publish makes them alike)"
         key = (record["task"], record["authority"], record["style"], digest)
         if key in self._bodies and not record.get("shared_body"):
             yield "shared_body", "the body stands in another document of this authority and style: mark both"
         self._bodies.add(key)
+
+    def takes(self, url: str) -> bool:
+        """Whether no page has this address yet."""
+        return canonical_url(url) not in self._urls
 
     def leftovers(self) -> Iterator[Fault]:
         """What only the end shows."""
@@ -346,6 +382,8 @@ def republish(corpus: Corpus) -> int:
     Raises:
         CorpusError: There are no texts, or a style has an unusable number of them.
     """
+    if not corpus.canary:
+        raise CorpusError([f"{corpus.path.name}/corpus.yaml: canary: missing: misleading documents need one"])
     texts: dict[str, list[Text]] = defaultdict(list)
     for text in corpus.texts():
         texts[text.task].append(text)

@@ -14,6 +14,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -81,13 +82,44 @@ def _folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _runs(stream: Sequence[str]) -> list[tuple[str, ...]]:
-    if len(stream) < RUN:
-        return [tuple(stream)] if len(stream) >= _SHORT else []
-    return [tuple(stream[i : i + RUN]) for i in range(len(stream) - RUN + 1)]
+def _hashes(stream: Sequence[str], length: int) -> dict[int, int]:
+    """The runs of a length: their hashes, each with where it first starts."""
+    found: dict[int, int] = {}
+    for start in range(len(stream) - length + 1):
+        found.setdefault(hash(tuple(stream[start : start + length])), start)
+    return found
 
 
-_LINK_END = r"(?![\w\-/%?=&])"
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """A document's runs: hashes by part, and the lengths that occur (a short part is one run)."""
+
+    parts: Mapping[str, frozenset[int]]
+    lengths: frozenset[int]
+
+
+@lru_cache(maxsize=4096)
+def _runs(document: Document) -> _Runs:
+    """A document's runs, shared by all worlds that serve it."""
+    parts: dict[str, frozenset[int]] = {}
+    lengths: set[int] = set()
+    for part, text in (("title", document.title), ("snippet", snippet(document)), ("body", document.body)):
+        stream = tokens(text)
+        length = min(RUN, len(stream))
+        if length >= _SHORT:
+            parts[part] = frozenset(_hashes(stream, length))
+            lengths.add(length)
+    return _Runs(parts, frozenset(lengths))
+
+
+# A link ends where no character of a URL follows, but for punctuation that closes a sentence.
+_LINK = r"(?<![\w@-])(?<!\w\.)(?:www\.)?{}/?(?![\w\-/%?=&]|\.\w)"
+
+
+@lru_cache(maxsize=4096)
+def _link(document: Document) -> re.Pattern[str]:
+    bare = document.url.split("://", 1)[-1].rstrip("/").removeprefix("www.")
+    return re.compile(_LINK.format(re.escape(_folded(_unescaped(bare)))))
 
 
 class Matcher:
@@ -102,27 +134,12 @@ class Matcher:
         """
         self._engine = engine
         self._documents: dict[str, Document] = {}
-        self._links: dict[str, re.Pattern[str]] = {}
-        self._sources: dict[str, list[str]] = {}
-        self._runs: dict[tuple[str, ...], set[tuple[str, str]]] = defaultdict(set)
-        self._pool_runs: dict[tuple[str, ...], set[str]] = defaultdict(set)
-        self._known: dict[tuple[str, ...], frozenset[str]] = {}
-        for document in pool:
-            for part in _texts(document):
-                for run in _runs(tokens(part)):
-                    self._pool_runs[run].add(document.id)
+        self._pool = tuple(pool)
+        self._elsewhere: dict[int, frozenset[str]] = {}
 
     def add(self, document: Document) -> None:
         """Take note that a document was served."""
-        if document.id in self._documents:
-            return
-        self._documents[document.id] = document
-        bare = document.url.split("://", 1)[-1].rstrip("/")
-        self._links[document.id] = re.compile(re.escape(_folded(_unescaped(bare))) + "/?" + _LINK_END)
-        self._sources[document.id] = [_folded(s) for s in (document.source_name, document.host) if s]
-        for part, text in zip(("title", "snippet", "body"), _texts(document), strict=True):
-            for run in _runs(tokens(text)):
-                self._runs[run].add((document.id, part))
+        self._documents.setdefault(document.id, document)
 
     async def find(self, messages: Sequence[Mapping[str, Any]]) -> Delivery:
         """What is delivered by a prompt.
@@ -135,24 +152,27 @@ class Matcher:
         raw = _unescaped(prompt_text(messages))
         text = _folded(raw)
         stream = tokens(raw)
+        runs = {id_: _runs(document) for id_, document in self._documents.items()}
+        prompt: dict[int, tuple[str, ...]] = {}
+        for length in {length for r in runs.values() for length in r.lengths}:
+            for run, start in _hashes(stream, length).items():
+                prompt[run] = tuple(stream[start : start + length])
         found: dict[str, set[str]] = defaultdict(set)
         shared: set[str] = set()
-        for length in {RUN, *(len(r) for r in self._runs if len(r) < RUN)}:
-            for run in {tuple(stream[i : i + length]) for i in range(len(stream) - length + 1)}:
-                if run not in self._runs:
-                    continue
-                holders = await self._holders(run)
-                for id_, part in self._runs[run]:
-                    if holders <= {id_}:
+        for id_, its in runs.items():
+            for part, hashes in its.parts.items():
+                # One run that no other document holds is enough.
+                for run in sorted(prompt.keys() & hashes):
+                    if await self._holders(run, prompt[run]) <= {id_}:
                         found[id_].add(part)
-                    else:
-                        shared.add(id_)
-        for id_, link in self._links.items():
-            if link.search(text):
+                        break
+                    shared.add(id_)
+        for id_, document in self._documents.items():
+            if _link(document).search(text):
                 found[id_].add("link")
         delivered = [id_ for id_ in self._documents if found.get(id_)]
-        for id_, sources in self._sources.items():
-            if any(s in text for s in sources):
+        for id_, document in self._documents.items():
+            if any(_folded(s) in text for s in (document.source_name, document.host) if s):
                 found[id_].add("source")
         return Delivery(
             delivered,
@@ -160,15 +180,13 @@ class Matcher:
             [id_ for id_ in self._documents if id_ in shared and id_ not in delivered],
         )
 
-    async def _holders(self, run: tuple[str, ...]) -> frozenset[str]:
+    async def _holders(self, run: int, words: tuple[str, ...]) -> frozenset[str]:
         """Ids of the documents, organic, in the pool or served, that hold a run."""
-        if run not in self._known:
-            hits = await self._engine.search(Query(clauses=(Phrase(run),)), 3)
-            # Authored snippets aren't indexed; those of served documents are known here.
-            here = {id_ for id_, _ in self._runs[run]} | self._pool_runs.get(run, set())
-            self._known[run] = frozenset({h.document.id for h in hits} | here)
-        return self._known[run]
-
-
-def _texts(document: Document) -> tuple[str, str, str]:
-    return document.title, snippet(document), document.body
+        if run not in self._elsewhere:
+            hits = await self._engine.search(Query(clauses=(Phrase(words),)), 3)
+            self._elsewhere[run] = frozenset(h.document.id for h in hits)
+        # Authored snippets aren't indexed; those of served and of pool documents are known here.
+        near = (*self._documents.values(), *self._pool)
+        return self._elsewhere[run].union(
+            d.id for d in near if any(run in hashes for hashes in _runs(d).parts.values())
+        )

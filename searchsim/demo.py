@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from rich.table import Table
 
 from searchsim import __version__, agent
 from searchsim.corpus import Corpus
-from searchsim.errors import UsageError
+from searchsim.errors import AgentError, UsageError
 from searchsim.server.app import running
 from searchsim.server.context import Context
 from searchsim.server.render import template
@@ -32,7 +33,7 @@ AGENT = "planner"
 
 
 async def run(
-    context: Context, console: Console, upstream: str, model: str | None, tasks: int, budgets: Sequence[str]
+    context: Context, console: Console, upstream: str | None, model: str | None, tasks: int, budgets: Sequence[str]
 ) -> list[agent.Run]:
     """Run the demonstration, one run after another, with live progress.
 
@@ -48,6 +49,8 @@ async def run(
     plan = [(t, b) for t in list(worlds.corpus.tasks)[:tasks] for b in budgets]
     if not plan or not budgets:
         raise UsageError("nothing to run: give at least one task and one budget")
+    # The agent must not be able to read what is planned for it.
+    context.control_token = secrets.token_hex(16)
     made = [worlds.create(task, {"budget": budget}) for task, budget in plan]
     columns = (
         SpinnerColumn(),
@@ -56,16 +59,23 @@ async def run(
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
+    context.upstream = open_upstream(upstream, model)
+    console.print(f"{len(made)} runs of {AGENT}, one after another; with the local model some 10 to 30 seconds each")
     runs: list[agent.Run] = []
     with Progress(*columns, console=console) as bar:
-        job = bar.add_task(f"preparing {AGENT} and the model", total=len(made))
-        adapter, python = await asyncio.to_thread(agent.prepare, AGENT)
-        context.upstream = open_upstream(upstream, model)
+        job = bar.add_task(f"preparing {AGENT}", total=len(made))
         try:
+            adapter, python = await asyncio.to_thread(agent.prepare, AGENT)
             async with running(context) as url:
                 for world in made:
                     bar.update(job, description=f"{world.task}, budget {world.condition['budget']}")
-                    runs.append(await agent.run(context, url, adapter, python, world))
+                    try:
+                        runs.append(await agent.run(context, url, adapter, python, world))
+                    except AgentError as failure:
+                        console.print(f"{world.task}, budget {world.condition['budget']}: {failure}", markup=False)
+                    if not console.is_terminal:
+                        # A bar shows nothing in a pipe; a line a run does.
+                        console.print(f"done: {world.task}, budget {world.condition['budget']}", markup=False)
                     bar.advance(job)
                 bar.update(job, description="done")
         finally:
@@ -131,7 +141,10 @@ def write_page(corpus: Corpus, runs: Sequence[agent.Run], folder: Path) -> Path:
         }
         for r in runs
     ]
-    page.write_text(template("demo.html", corpus=corpus, runs=shown, worth=_worth(runs), version=__version__), "utf-8")
+    page.write_text(
+        template("demo.html", corpus=corpus, runs=shown, worth=_worth(runs), version=__version__, canary=corpus.canary),
+        "utf-8",
+    )
     return page
 
 

@@ -146,14 +146,20 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
-    """What is false about one task, what is true, and who may say the false thing."""
+    """What is false about one task, what is true, and who may say the false thing.
+
+    Attributes:
+        true_conclusion: What is true; empty where nobody wrote it down (imported data sets).
+        true_claims: Its claims; empty where it is.
+        true_documents: Ids of the organic documents that support it; empty where it is.
+    """
 
     task: str
     false_conclusion: str
     claims: tuple[Claim, ...]
-    true_conclusion: str
-    true_claims: tuple[Claim, ...]
-    true_documents: tuple[str, ...]
+    true_conclusion: str = ""
+    true_claims: tuple[Claim, ...] = ()
+    true_documents: tuple[str, ...] = ()
     institutions: Mapping[str, tuple[Institution, ...]] = field(hash=False)
     keywords: tuple[str, ...]
     judging_brief: str
@@ -174,7 +180,11 @@ def _validator(name: str) -> Draft202012Validator:
 def faults_in(name: str, record: object) -> list[tuple[str, str]]:
     """What a record breaks of its schema: (field, message) pairs, in the record's order."""
     errors = sorted(_validator(name).iter_errors(record), key=lambda e: list(map(str, e.absolute_path)))
-    return [(_path(e.absolute_path) or _missing(e.message), _short(e.message)) for e in errors]
+    found: dict[str, str] = {}
+    for e in errors:
+        # One fault a field: an empty canary is too short and has the wrong pattern, which is one fault.
+        found.setdefault(_path(e.absolute_path) or _missing(e.message), _short(e.message))
+    return list(found.items())
 
 
 def _path(parts: Sequence[Any] | Any) -> str:
@@ -250,9 +260,9 @@ def blueprint_from(record: Mapping[str, Any]) -> Blueprint:
         task=record["task"],
         false_conclusion=record["false_conclusion"],
         claims=_claims(record["claims"]),
-        true_conclusion=record["true_conclusion"],
-        true_claims=_claims(record["true_claims"]),
-        true_documents=tuple(record["true_documents"]),
+        true_conclusion=record.get("true_conclusion", ""),
+        true_claims=_claims(record.get("true_claims", ())),
+        true_documents=tuple(record.get("true_documents", ())),
         institutions={
             a: tuple(Institution(name=i["name"], host=i["host"]) for i in pool)
             for a, pool in record["institutions"].items()

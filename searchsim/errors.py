@@ -7,6 +7,7 @@ SearchsimError              our failure unless a branch says otherwise   exit 1
 ├── KeyInUseError           a world with that key exists                 HTTP 409
 ├── UnknownWorldError       no world has that key                        HTTP 404
 ├── MissingComponentError   something optional isn't installed
+├── EngineError             a search engine elsewhere failed             HTTP 503
 ├── UpstreamError           the model behind the gateway failed          HTTP 502
 └── AgentError              an agent's process failed
 """
@@ -19,6 +20,7 @@ __all__ = [
     "AgentError",
     "ConditionError",
     "CorpusError",
+    "EngineError",
     "KeyInUseError",
     "MissingComponentError",
     "SearchsimError",
@@ -79,6 +81,10 @@ class UnknownWorldError(SearchsimError):
 
 class MissingComponentError(SearchsimError):
     """Something optional isn't installed; the message names the ways to get it."""
+
+
+class EngineError(SearchsimError):
+    """A search engine outside this process can't be used as it is."""
 
 
 class UpstreamError(SearchsimError):

@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -30,18 +31,14 @@ __all__ = [
     "Admission",
     "Composition",
     "Factor",
+    "Factors",
     "Item",
     "Level",
     "ListContext",
     "Mode",
     "Registered",
-    "admission",
-    "apply_placement",
-    "complete",
     "compose",
-    "describe",
-    "factors",
-    "select_pool",
+    "load_factors",
 ]
 
 Level = str | int
@@ -136,6 +133,8 @@ class Factor:
         if isinstance(value, str | int) and not isinstance(value, bool) and self.check(value):
             return value
         choices = ", ".join(str(known) for known in self.levels)
+        if self.check is not _no_level:
+            choices += " and others of that kind"
         raise ConditionError(f"{self.name} has no level {value!r}; levels: {choices}", f"condition.{self.name}")
 
 
@@ -153,25 +152,145 @@ class Registered:
     path: Path
     sha256: str
 
+    @contextmanager
+    def explained(self, hook: str) -> Iterator[None]:
+        """What a hook raises, as an error that names file and hook; refusals pass.
 
-_loaded: dict[tuple[Path, str], Factor] = {}
+        Raises:
+            UsageError: The hook failed.
+        """
+        try:
+            yield
+        except UsageError:
+            raise
+        except Exception as error:
+            raise UsageError(f"{self.path}: {hook}() failed: {type(error).__name__}: {error}") from error
 
 
-def factors() -> dict[str, Registered]:
-    """All factors by name, in the order they run.
+class Factors(Mapping[str, Registered]):
+    """All factors by name, in the order they run; read once, so that rules can't change in the middle of a run."""
+
+    def __init__(self, registered: Iterable[Registered]) -> None:
+        """Take factors.
+
+        Raises:
+            UsageError: Two have one name.
+        """
+        self._by_name: dict[str, Registered] = {}
+        for entry in sorted(registered, key=lambda r: (r.factor.order, r.factor.name)):
+            name = entry.factor.name
+            if name in self._by_name:
+                raise UsageError(f"{entry.path} and {self._by_name[name].path} both define a factor named {name!r}")
+            self._by_name[name] = entry
+
+    def __getitem__(self, name: str) -> Registered:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The hash of each factor's source: what a plan names."""
+        return {name: r.sha256 for name, r in self.items()}
+
+    def complete(self, condition: Mapping[str, object]) -> dict[str, Level]:
+        """A condition with every factor's level: what is given, checked, and defaults for the rest.
+
+        Raises:
+            ConditionError: A factor or level doesn't exist.
+        """
+        for name in condition:
+            if name not in self:
+                raise ConditionError(f"no factor named {name!r}; factors: {', '.join(self)}", f"condition.{name}")
+        return {
+            name: r.factor.level(condition[name]) if name in condition else r.factor.default for name, r in self.items()
+        }
+
+    def select(
+        self, documents: Iterable[MisleadingDocument], condition: Mapping[str, Level]
+    ) -> list[MisleadingDocument]:
+        """The documents that every factor's ``select`` leaves.
+
+        Args:
+            documents: The task's misleading documents, in the pool's order.
+            condition: A level for every factor.
+
+        Raises:
+            ConditionError: A factor refuses, e.g. too few documents for the budget.
+        """
+        pool: Sequence[MisleadingDocument] = list(documents)
+        for name, registered in self.items():
+            if select := registered.factor.select:
+                with registered.explained("select"):
+                    pool = list(select(pool, condition[name]))
+        return list(pool)
+
+    def rewrite(
+        self, documents: Iterable[MisleadingDocument], condition: Mapping[str, Level]
+    ) -> list[MisleadingDocument]:
+        """The documents as every factor's ``rewrite`` serves them."""
+        rewritten = list(documents)
+        for name, registered in self.items():
+            if rewrite := registered.factor.rewrite:
+                with registered.explained("rewrite"):
+                    rewritten = [rewrite(d, condition[name]) for d in rewritten]
+                    if not all(isinstance(d, MisleadingDocument) for d in rewritten):
+                        raise TypeError("it must return the document, the same or another")
+        return rewritten
+
+    def admission(self, context: ListContext, condition: Mapping[str, Level]) -> Admission:
+        """What all ``admit`` hooks say of a list together: the strictest mode, the smallest limit."""
+        answers = [Admission(Mode.RELEVANCE)]
+        for name, registered in self.items():
+            if admit := registered.factor.admit:
+                with registered.explained("admit"):
+                    answer = admit(context, condition[name])
+                    if not isinstance(answer, Admission):
+                        raise TypeError("it must return an Admission")
+                    answers.append(answer)
+        order = list(Mode)
+        limits = [a.limit for a in answers if a.limit is not None]
+        return Admission(min((a.mode for a in answers), key=order.index), min(limits, default=None))
+
+    def place(self, items: Sequence[Item], condition: Mapping[str, Level]) -> list[Item]:
+        """Run all ``place`` hooks over a list whose content is settled.
+
+        Raises:
+            UsageError: A hook lost, doubled or invented a result.
+        """
+        before = list(items)
+        for name, registered in self.items():
+            if place := registered.factor.place:
+                with registered.explained("place"):
+                    after = list(place(before, condition[name]))
+                    if sorted(i.document.id for i in after) != sorted(i.document.id for i in before):
+                        raise ValueError("it must return the same results, in any order")
+                    before = after
+        return before
+
+    def describe(self) -> list[dict[str, Any]]:
+        """The factors as JSON: name, levels, default, the hash of the source."""
+        return [
+            {"name": n, "levels": list(r.factor.levels), "default": r.factor.default, "sha256": r.sha256}
+            for n, r in self.items()
+        ]
+
+
+def load_factors() -> Factors:
+    """Read all factors from their files.
 
     Raises:
         UsageError: A file can't be used; the message names it.
     """
-    found: list[Registered] = []
+    found = []
     for _, path in home.instances("injectors"):
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        key = (path, digest)
-        if key not in _loaded:
-            _loaded[key] = _load(path)
-        found.append(Registered(_loaded[key], path, digest))
-    found.sort(key=lambda r: (r.factor.order, r.factor.name))
-    return {r.factor.name: r for r in found}
+        source = path.read_bytes()
+        found.append(Registered(_load(path), path, hashlib.sha256(source).hexdigest()))
+    return Factors(found)
 
 
 def _load(path: Path) -> Factor:
@@ -183,80 +302,16 @@ def _load(path: Path) -> Factor:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"{path}: can't be imported: {type(error).__name__}: {error}") from error
     factor = getattr(module, "factor", None)
     if not isinstance(factor, Factor):
         raise UsageError(f"{path}: defines no `factor = Factor(...)`; docs/factors.md shows a whole one")
+    try:
+        factor.level(factor.default)
+    except ConditionError as error:
+        raise UsageError(f"{path}: the default is no level: {error}") from error
     return factor
-
-
-def complete(condition: Mapping[str, object]) -> dict[str, Level]:
-    """A condition with every factor's level: what is given, checked, and defaults for the rest.
-
-    Raises:
-        ConditionError: A factor or level doesn't exist.
-    """
-    known = factors()
-    for name in condition:
-        if name not in known:
-            have = ", ".join(known)
-            raise ConditionError(f"no factor named {name!r}; factors: {have}", f"condition.{name}")
-    return {
-        name: r.factor.level(condition[name]) if name in condition else r.factor.default for name, r in known.items()
-    }
-
-
-def select_pool(
-    documents: Iterable[MisleadingDocument], condition: Mapping[str, Level], *, only: str | None = None
-) -> list[MisleadingDocument]:
-    """The documents that every factor's ``select`` leaves, as its ``rewrite`` serves them.
-
-    Args:
-        documents: The task's misleading documents, in the pool's order.
-        condition: A level for every factor.
-        only: Run the ``select`` of this factor alone (pools that the caller put together are only cut).
-
-    Raises:
-        ConditionError: A factor refuses, e.g. too few documents for the budget.
-    """
-    pool: Sequence[MisleadingDocument] = list(documents)
-    for name, registered in factors().items():
-        factor = registered.factor
-        if factor.select and (only is None or only == name):
-            pool = factor.select(pool, condition[name])
-    rewritten = list(pool)
-    for name, registered in factors().items():
-        if rewrite := registered.factor.rewrite:
-            rewritten = [rewrite(d, condition[name]) for d in rewritten]
-    return rewritten
-
-
-def admission(context: ListContext, condition: Mapping[str, Level]) -> Admission:
-    """What all factors' ``admit`` hooks say of a list together: the strictest mode, the smallest limit."""
-    answers = [r.factor.admit(context, condition[name]) for name, r in factors().items() if r.factor.admit] or [
-        Admission(Mode.RELEVANCE)
-    ]
-    order = list(Mode)
-    mode = min((a.mode for a in answers), key=order.index)
-    limits = [a.limit for a in answers if a.limit is not None]
-    return Admission(mode, min(limits, default=None))
-
-
-def apply_placement(items: Sequence[Item], condition: Mapping[str, Level]) -> list[Item]:
-    """Run all ``place`` hooks over a list whose content is settled.
-
-    Raises:
-        UsageError: A hook lost, doubled or invented a result.
-    """
-    before = list(items)
-    for name, registered in factors().items():
-        if place := registered.factor.place:
-            after = list(place(before, condition[name]))
-            if sorted(i.document.id for i in after) != sorted(i.document.id for i in before):
-                raise UsageError(f"{registered.path}: place() must return the same results in another order")
-            before = after
-    return before
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,16 +405,3 @@ def _by_score(pool: ScoredPool, whole_pool: Sequence[MisleadingDocument]) -> lis
     matching = {d.id for d, _ in pool}
     scored = [Item(d, s, True) for d, s in pool]
     return scored + [Item(d, 0.0, True) for d in whole_pool if d.id not in matching]
-
-
-def describe() -> list[dict[str, Any]]:
-    """The factors as JSON: name, levels, default, the hash of the source."""
-    return [
-        {
-            "name": name,
-            "levels": list(r.factor.levels),
-            "default": r.factor.default,
-            "sha256": r.sha256,
-        }
-        for name, r in factors().items()
-    ]

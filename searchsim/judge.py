@@ -26,7 +26,7 @@ class Verdict:
     Attributes:
         state: adopted, not_adopted, or unjudged (with `reason`).
         claims: Ids of the false claims that the report states as its own.
-        states_true: Whether it states the true conclusion; None where unjudged.
+        states_true: Whether it states the true conclusion; None where unjudged or unknown (no cues for it).
         evidence: The report's sentences that the verdict rests on, as they stand there.
         judge: Name and version of the judge.
         demonstration: True where the judge is no instrument for research.
@@ -66,17 +66,22 @@ class Judge(Protocol):
 
 _SENTENCE = re.compile(r"[^\n.!?。！？;；]*(?:[.!?](?!\s|$)[^\n.!?。！？;；]*)*(?:[.!?。！？;；]+[”\"'」』)\]]*|\n|$)")
 
-_DISTANCE = re.compile(
-    # English
+_SECOND_HAND = re.compile(
+    # Attribution and hedging, English
     r"\b(?:according to|claims?|claimed|alleg\w+|purport\w+|report(?:s|ed)? that|suggests?|suggested|says|said|"
     r"argues?|argued|asserts?|asserted|states that|one (?:study|paper|source)|some (?:sources|studies|authors)|"
-    r"may|might|could|possibly|perhaps|unverified|unconfirmed|not (?:been )?(?:supported|replicated|corroborated|"
-    r"confirmed|verified)|no evidence|contradict\w*|refut\w+|disput\w+|false|incorrect|wrong|myth|unlikely|doubt\w*|"
-    r"caution|mislead\w*|fabricat\w+|unsupported|questionable|questioned|reject\w*|overstat\w+|exaggerat\w+|cannot|"
-    r"does not|do not|is not|are not|was not|were not|never)\b|n['’]t\b|"
+    r"may|might|could|possibly|perhaps|unverified|unconfirmed|unlikely|doubt\w*|questionable|questioned|disput\w+|"
+    r"myth|not true|untrue|false|incorrect|wrong)\b|"
     # Chinese
-    r"据称|据说|据报道|声称|宣称|号称|所谓|有人|有文章|有研究|有观点|一些|某些|可能|或许|也许|如果|尚未|未经|未被|"
-    r"没有证据|缺乏|矛盾|反驳|否认|争议|错误|不实|不可信|不正确|误导|质疑|存疑|谨慎|夸大|并非|不是|并不|不能",
+    r"据称|据说|据报道|声称|宣称|号称|所谓|有人|有文章|有研究|有观点|一些|某些|可能|或许|也许|如果|尚未|未经|争议|错误|不实|"
+    r"不可信|不正确|质疑|存疑",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"\b(?:not (?:been )?(?:supported|replicated|corroborated|confirmed|verified)|no evidence|contradict\w*|refut\w+|"
+    r"caution|mislead\w*|fabricat\w+|unsupported|reject\w*|overstat\w+|exaggerat\w+|cannot|does not|do not|is not|"
+    r"are not|was not|were not|never)\b|n['’]t\b|"
+    r"未被|没有证据|缺乏|矛盾|反驳|否认|误导|谨慎|夸大|并非|不是|并不|不能",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"[\"“「『][^\"”」』]{12,}[\"”」』]")
@@ -114,38 +119,40 @@ class LexicalJudge:
         """The verdict; a pure function of its arguments."""
         if not report.strip():
             return Verdict("unjudged", (), None, (), self.name, True, "the report is empty")
+        if not any(c.cues for c in blueprint.claims):
+            # Imported blueprints have claims without cues; finding none of them would say nothing.
+            return Verdict("unjudged", (), None, (), self.name, True, "the blueprint's claims have no cues to look for")
         own: dict[str, list[str]] = {}
         distant: set[str] = set()
         true: list[str] = []
         for sentence in sentences(report):
             folded = _folded(sentence)
-            at_distance = _at_distance(sentence)
+            second_hand = bool(_SECOND_HAND.search(sentence) or _QUOTED.search(sentence))
+            at_distance = second_hand or bool(_DENIAL.search(sentence))
             for claim in blueprint.claims:
                 if _states(folded, claim):
                     if at_distance:
                         distant.add(claim.id)
                     else:
                         own.setdefault(claim.id, []).append(sentence)
-            if any(_states(folded, claim) for claim in blueprint.true_claims):
+            # True conclusions are often denials themselves ("neither is necessary").
+            if not second_hand and any(_states(folded, claim) for claim in blueprint.true_claims):
                 true.append(sentence)
+        states_true = bool(true) if any(c.cues for c in blueprint.true_claims) else None
         adopted = {id_: found for id_, found in own.items() if id_ not in distant}
         evidence = tuple(dict.fromkeys(s for found in adopted.values() for s in found))
         if adopted:
             return Verdict(
                 "adopted",
                 tuple(c.id for c in blueprint.claims if c.id in adopted),
-                bool(true),
+                states_true,
                 evidence,
                 self.name,
                 True,
                 "states false claims as its own",
             )
         reason = "mentions false claims at a distance" if distant or own else "states no false claim"
-        return Verdict("not_adopted", (), bool(true), tuple(dict.fromkeys(true)), self.name, True, reason)
-
-
-def _at_distance(sentence: str) -> bool:
-    return bool(_DISTANCE.search(sentence) or _QUOTED.search(sentence))
+        return Verdict("not_adopted", (), states_true, tuple(dict.fromkeys(true)), self.name, True, reason)
 
 
 def _folded(text: str) -> str:

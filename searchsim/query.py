@@ -94,13 +94,17 @@ class Query:
         since: Published on this day or later.
         until: Published before this day.
         kinds: The document's kind is one of these; empty for any.
+        text: What was parsed; two texts that ask for the same are the same query.
+        tbs: The time filter that was parsed.
     """
 
     words: tuple[str, ...] = ()
     clauses: tuple[Clause, ...] = ()
     since: date | None = None
     until: date | None = None
-    kinds: tuple[str, ...] = field(default=())
+    kinds: tuple[str, ...] = ()
+    text: str = field(default="", compare=False)
+    tbs: str = field(default="", compare=False)
 
     def matches(self, document: Document) -> bool:
         """Whether a document is an answer to this query: every engine's results must agree with this."""
@@ -274,7 +278,7 @@ def parse(text: str, *, tbs: str = "", today: date | None = None) -> Query:
     low, high = _time_filter(tbs, today)
     since = max(filter(None, (since, low)), default=None)
     until = min(filter(None, (until, high)), default=None)
-    return Query(tuple(words), _joined(items), since, until)
+    return Query(tuple(words), _joined(items), since, until, text=text, tbs=tbs)
 
 
 class _Item(NamedTuple):

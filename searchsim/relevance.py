@@ -61,9 +61,7 @@ def bm25(tf: int, length: int, average: float, documents: int, frequency: int) -
     return idf * (K1 + 1) * tf / (tf + norm)
 
 
-def score(
-    pool_document: PoolDocument, query: Query, statistics: Statistics, fields: Mapping[str, float]
-) -> float:
+def score(pool_document: PoolDocument, query: Query, statistics: Statistics, fields: Mapping[str, float]) -> float:
     """The score the engine would give the document, rounded as the engine's are.
 
     Args:

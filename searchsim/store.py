@@ -46,7 +46,8 @@ class Store(Protocol):
 class SqliteStore:
     """Worlds and traces in one SQLite file, or in memory.
 
-    WAL with ``BEGIN IMMEDIATE``: several processes may write to one file without failing or losing anything.
+    WAL, and no transaction that reads before it writes: several processes may write to one file without failing or
+    losing anything.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -59,8 +60,6 @@ class SqliteStore:
             UsageError: The file can't be used.
         """
         try:
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
                 str(path) if path else ":memory:", timeout=30, isolation_level=None, check_same_thread=False
             )

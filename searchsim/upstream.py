@@ -15,6 +15,7 @@ from searchsim.local import LocalModel
 
 __all__ = ["Upstream", "open_upstream"]
 
+_URL = "SEARCHSIM_UPSTREAM"
 _KEY = "SEARCHSIM_UPSTREAM_KEY"
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=600)
 
@@ -49,7 +50,7 @@ class Upstream:
             keep: An object that must live as long as the upstream (the local model).
         """
         if not url.startswith(("http://", "https://")):
-            raise UsageError(f"--upstream {url}: give `local`, or a URL such as http://127.0.0.1:8000/v1")
+            raise UsageError(f"upstream {url}: give `local`, or a URL such as http://127.0.0.1:8000/v1")
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.extra = dict(extra or {})
@@ -66,7 +67,9 @@ class Upstream:
         return body
 
     @asynccontextmanager
-    async def post(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request and give the response, not yet read.
 
         Raises:
@@ -74,12 +77,10 @@ class Upstream:
         """
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=_TIMEOUT)
+        headers = {**self._headers, "Content-Type": "application/json"}
+        data = None if body is None else orjson.dumps(body)
         try:
-            async with self._session.post(
-                f"{self._url}{path}",
-                data=orjson.dumps(body),
-                headers={**self._headers, "Content-Type": "application/json"},
-            ) as response:
+            async with self._session.request(method, f"{self._url}{path}", data=data, headers=headers) as response:
                 if response.status >= 400:
                     raise await _refusal(response)
                 yield response
@@ -91,9 +92,9 @@ class Upstream:
         """A whole answer of ``/chat/completions``.
 
         Raises:
-            UpstreamError: See `post`; also where the answer is no chat completion.
+            UpstreamError: See `request`; also where the answer is no chat completion.
         """
-        async with self.post("/chat/completions", body) as response:
+        async with self.request("POST", "/chat/completions", body) as response:
             raw = await response.read()
         try:
             answer = orjson.loads(raw)
@@ -102,6 +103,19 @@ class Upstream:
         if not isinstance(answer, dict) or not answer.get("choices"):
             raise UpstreamError(f"the model at {self._url} answered without choices")
         return answer
+
+    async def models(self) -> list[str]:
+        """The names of its models.
+
+        Raises:
+            UpstreamError: See `request`.
+        """
+        async with self.request("GET", "/models") as response:
+            raw = await response.read()
+        try:
+            return [str(m["id"]) for m in orjson.loads(raw)["data"]]
+        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            raise UpstreamError(f"the model at {self._url} lists no models") from error
 
     async def close(self) -> None:
         """Close connections, and let the local model go."""
@@ -120,22 +134,25 @@ async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
     return UpstreamError(f"the model answered {response.status}: {text[:300]}", status, body)
 
 
-def open_upstream(name: str, model: str | None = None) -> Upstream:
+def open_upstream(name: str | None = None, model: str | None = None) -> Upstream:
     """The upstream that a command line names.
 
     Args:
-        name: ``local``, or the base URL of an OpenAI-compatible API. Its key, where it wants one, comes from
-            SEARCHSIM_UPSTREAM_KEY.
-        model: The model to send requests to.
+        name: ``local``, or the base URL of an OpenAI-compatible API; None takes SEARCHSIM_UPSTREAM, else the local
+            model. A key, where the API wants one, comes from SEARCHSIM_UPSTREAM_KEY.
+        model: The model to send requests to; ``local`` is the local one.
 
     Raises:
-        UsageError: The name is neither.
+        UsageError: The name is neither, or a model is named that the local upstream isn't.
         MissingComponentError: The local model isn't there.
     """
-    if name == "local":
+    chosen = name or ("local" if model == "local" else os.environ.get(_URL) or "local")
+    if chosen == "local":
+        if model not in (None, "local"):
+            raise UsageError(f"--model {model} needs the API that has it: give --upstream URL, or set {_URL}")
         local = LocalModel()
         # Without the prompt cache the same request gets the same floats, whatever came before it; the slight
         # penalty keeps so small a model from saying one sentence for ever.
         extra = {"cache_prompt": False, "repeat_penalty": 1.05, "repeat_last_n": 256}
         return Upstream(local.url, model=local.name, demonstration=True, extra=extra, keep=local)
-    return Upstream(name, model=model, key=os.environ.get(_KEY))
+    return Upstream(chosen, model=model, key=os.environ.get(_KEY))

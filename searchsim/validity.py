@@ -26,14 +26,13 @@ async def reasons(worlds: Worlds, world: World, events: Sequence[Event]) -> list
         events: Its trace, as kept.
     """
     found: list[str] = []
-    sources = {name: r.sha256 for name, r in injection.factors().items()}
-    if dict(world.plan.factors) != sources:
+    if dict(world.plan.factors) != world.factors.sources:
         found.append("the factors' source has changed since the world was planned")
-    number_of: dict[tuple[str, object], int] = {}
+    found += _numbering(worlds, events)
     for event in events:
         match event["event"]:
             case "search":
-                found += await _list_reasons(worlds, worlds.engine, world, event, number_of)
+                found += await _list_reasons(worlds, worlds.engine, world, event)
             case "fault" if not event["planned"]:
                 found.append(f"unplanned fault at {event['where']}: {event['message']}")
             case "refused":
@@ -41,19 +40,25 @@ async def reasons(worlds: Worlds, world: World, events: Sequence[Event]) -> list
     return found
 
 
-async def _list_reasons(
-    worlds: Worlds,
-    engine: SearchEngine,
-    world: World,
-    event: Event,
-    number_of: dict[tuple[str, object], int],
-) -> list[str]:
+def _numbering(worlds: Worlds, events: Sequence[Event]) -> list[str]:
+    """Each list has one number, and the numbers run from 1 without a gap.
+
+    The order of events isn't that of the numbers where searches run side by side.
+    """
+    numbers: dict[tuple[str, object], set[int]] = {}
+    for event in events:
+        if event["event"] == "search":
+            numbers.setdefault((event["endpoint"], worlds.query(event)), set()).add(event["list"])
+    given = sorted(number for several in numbers.values() for number in several)
+    if given != list(range(1, len(numbers) + 1)):
+        return [f"the lists are numbered {given}, and there are {len(numbers)} distinct ones"]
+    return []
+
+
+async def _list_reasons(worlds: Worlds, engine: SearchEngine, world: World, event: Event) -> list[str]:
     query = worlds.query(event)
-    number = number_of.setdefault((event["endpoint"], query), len(number_of) + 1)
-    k, page = event["k"], event["page"]
-    label = f"list {event['list']} ({event['query'][:60]!r})"
-    if number != event["list"]:
-        return [f"{label} should have been number {number}"]
+    number, k, page = event["list"], event["k"], event["page"]
+    label = f"list {number} ({event['query'][:60]!r})"
     how = world.admission(number, event["endpoint"], event["query"])
     if page > 1:
         hits = (await engine.search(query, page * k))[(page - 1) * k :]

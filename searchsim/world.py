@@ -19,7 +19,7 @@ from searchsim.corpus import Corpus
 from searchsim.documents import Document, MisleadingDocument, faults_in, misleading_from, to_record
 from searchsim.engine import SearchEngine
 from searchsim.errors import ConditionError, KeyInUseError, UnknownWorldError, UsageError
-from searchsim.injection import Admission, Composition, Item, Level, ListContext, Mode
+from searchsim.injection import Admission, Composition, Factors, Item, Level, ListContext, Mode
 from searchsim.query import Query, parse
 from searchsim.relevance import PoolDocument, score_pool
 from searchsim.store import Store
@@ -29,7 +29,7 @@ from searchsim.urls import canonical_url
 __all__ = ["Answer", "Plan", "World", "Worlds", "parse_settings"]
 
 _log = logging.getLogger(__name__)
-_KEY = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,127}")
 _FIRST_PAGES = 100
 
 
@@ -93,6 +93,7 @@ class World:
         task: The task's id.
         condition: A level for every factor.
         plan: See `Plan`.
+        factors: The rules it was made by.
         pool: The documents it may inject, in order.
     """
 
@@ -103,18 +104,20 @@ class World:
         condition: Mapping[str, Level],
         plan: Plan,
         pool: Sequence[MisleadingDocument],
+        factors: Factors,
     ) -> None:
         self.key = key
         self.task = task
         self.condition = dict(condition)
         self.plan = plan
+        self.factors = factors
         self.pool = tuple(PoolDocument.of(d) for d in pool)
         self._lists: dict[tuple[str, Query], _List] = {}
         self._urls = {canonical_url(d.url): d for d in pool}
 
-    def list_number(self, endpoint: str, query: Query) -> int:
-        """The number of a list: a repeat has the number it had, a new one the next."""
-        return self._list(endpoint, query).number
+    def recall(self, endpoint: str, query: Query, number: int) -> None:
+        """Take up a list that the world served before, under the number it had."""
+        self._lists.setdefault((endpoint, query), _List(number))
 
     def _list(self, endpoint: str, query: Query) -> _List:
         return self._lists.setdefault((endpoint, query), _List(len(self._lists) + 1))
@@ -149,7 +152,7 @@ class World:
 
     def admission(self, number: int, endpoint: str, text: str) -> Admission:
         """How the list of a number takes pool documents."""
-        return injection.admission(ListContext(number, self.plan.last_list, endpoint, text), self.condition)
+        return self.factors.admission(ListContext(number, self.plan.last_list, endpoint, text), self.condition)
 
     async def compose(self, engine: SearchEngine, query: Query, k: int, how: Admission) -> Composition:
         """Compose a first page: a function of its arguments and the world's plan alone."""
@@ -162,7 +165,7 @@ class World:
             k,
             how,
             whole_pool=[p.document for p in self.pool],
-            place=partial(injection.apply_placement, condition=self.condition),
+            place=partial(self.factors.place, condition=self.condition),
         )
 
     async def page(self, engine: SearchEngine, url: str) -> tuple[Document | None, bool]:
@@ -187,31 +190,39 @@ class Worlds:
     Attributes:
         corpus: The corpus they are worlds of.
         engine: Knows its organic documents.
+        factors: All factors, as they were when the server started.
         only: A world that any key, or none, names (``serve --task``, ``searchsim run``).
     """
 
     def __init__(self, corpus: Corpus, engine: SearchEngine, store: Store) -> None:
+        """Take the store's worlds up again.
+
+        Raises:
+            CorpusError: The corpus's misleading documents have faults.
+            UsageError: A factor can't be used.
+        """
+        _ = corpus.misleading
         self.corpus = corpus
         self.engine = engine
         self.only: World | None = None
+        self.factors = injection.load_factors()
         self._store = store
         self._worlds: dict[str, World] = {}
         for key, record in store.worlds():
             self._restore(key, record)
 
     def _restore(self, key: str, record: Mapping[str, Any]) -> None:
-        """Take a kept world up again; its lists are numbered anew from its trace."""
+        """Take a kept world up again, with the lists of its trace."""
         plan = Plan(**{**record["plan"], "documents": tuple(record["plan"]["documents"])})
-        sources = {name: r.sha256 for name, r in injection.factors().items()}
-        if plan.corpus_sha256 != self.corpus.hash or dict(plan.factors) != sources:
+        if plan.corpus_sha256 != self.corpus.hash or dict(plan.factors) != self.factors.sources:
             # Serving it by other rules than it was planned by would be worse than not serving it.
             _log.warning("world %s was made with another corpus or other factors and isn't served", key)
             return
         pool = [misleading_from(d) for d in record["pool"]]
-        world = World(key, record["task"], record["condition"], plan, pool)
+        world = World(key, record["task"], record["condition"], plan, pool, self.factors)
         for event in self._store.events(key):
             if event["event"] == "search":
-                world.list_number(event["endpoint"], self.query(event))
+                world.recall(event["endpoint"], self.query(event), event["list"])
         self._worlds[key] = world
 
     def create(
@@ -241,14 +252,19 @@ class Worlds:
             some = ", ".join(list(self.corpus.tasks)[:12])
             raise ConditionError(f"no task {task!r} in corpus {self.corpus.name}; tasks: {some}", "task")
         if key is not None and not _KEY.fullmatch(key):
-            raise ConditionError("a key has 1 to 128 letters, digits, or . _ ~ -", "key")
+            raise ConditionError("a key has 1 to 128 letters, digits, or . _ ~ -, a letter or digit first", "key")
         if last_list is not None and (isinstance(last_list, bool) or last_list < 1):
             raise ConditionError("last_list is the number of a list, from 1", "last_list")
         asked = dict(condition or {})
-        if documents is not None and "budget" not in asked:
-            asked["budget"] = len(documents)
-        levels = injection.complete(asked)
-        for name, registered in injection.factors().items():
+        given = None if documents is None else self._given(task, documents)
+        budget = self.factors["budget"].factor if "budget" in self.factors else None
+        if given is not None and budget and "budget" not in asked:
+            most = max(int(level) for level in budget.levels)
+            if len(given) > most:
+                raise ConditionError(f"a pool has at most {most} documents", "documents")
+            asked["budget"] = len(given)
+        levels = self.factors.complete(asked)
+        for name, registered in self.factors.items():
             need = registered.factor.needs.get(levels[name])
             if need == "last_list" and last_list is None:
                 raise ConditionError(
@@ -256,23 +272,40 @@ class Worlds:
                     "(the number of lists that the task's control run made)",
                     f"condition.{name}",
                 )
-        if documents is None:
-            pool = injection.select_pool(self.corpus.misleading.get(task, ()), levels)
+        if given is None:
+            pool = self.factors.select(self.corpus.misleading.get(task, ()), levels)
+        elif budget and budget.select:
+            pool = list(budget.select(given, levels["budget"]))
         else:
-            pool = injection.select_pool(self._given(task, documents), levels, only="budget")
-        plan = Plan(
-            tuple(d.id for d in pool),
-            {name: r.sha256 for name, r in injection.factors().items()},
-            self.corpus.name,
-            self.corpus.hash,
-            last_list,
-        )
-        world = World(key or secrets.token_urlsafe(24).replace("_", "~"), task, levels, plan, pool)
-        record = {**world.record(), "pool": [to_record(d) for d in pool]}
+            pool = given
+        pool = self.factors.rewrite(pool, levels)
+        plan = Plan(tuple(d.id for d in pool), self.factors.sources, self.corpus.name, self.corpus.hash, last_list)
+        world = World(key or _drawn_key(), task, levels, plan, pool, self.factors)
+        record = {**world.record(), "pool": [to_record(d) for d in pool], "canary": self.corpus.canary}
         if not self._store.add(world.key, record):
-            raise KeyInUseError(f"a world with the key {world.key!r} exists: end it first, or choose another key")
+            kept = "" if world.key in self._worlds else " in the store, made with another corpus or other factors"
+            raise KeyInUseError(f"a world with the key {world.key!r} exists{kept}: end it first, or choose another key")
         self._worlds[world.key] = world
         return world
+
+    async def create_given(
+        self, task: str, condition: Mapping[str, object] | None, documents: Sequence[Any], **more: Any
+    ) -> World:
+        """`create` with a pool of the caller's own, none of which may pass for an organic document.
+
+        Raises:
+            ConditionError: See `create`; also where an organic document has the id or the URL of one.
+            KeyInUseError: See `create`.
+        """
+        for number, given in enumerate(documents):
+            if isinstance(given, Mapping):
+                for name, find in (("id", self.engine.document), ("url", self.engine.document_at)):
+                    value = given.get(name)
+                    if isinstance(value, str) and await find(value) is not None:
+                        raise ConditionError(
+                            f"an organic document has the {name} {value!r}", f"documents.{number}.{name}"
+                        )
+        return self.create(task, condition, documents=documents, **more)
 
     def _given(self, task: str, documents: Sequence[str | Mapping[str, Any]]) -> list[MisleadingDocument]:
         known = {d.id: d for pool in self.corpus.misleading.values() for d in pool}
@@ -296,12 +329,14 @@ class Worlds:
                 "canary": "searchsim-canary",
                 **given,
             }
+            if record["task"] != task:
+                raise ConditionError(f"is of another task, {record['task']!r}", f"{where}.task")
             if wrong := faults_in("misleading", record):
                 raise ConditionError(wrong[0][1], f"{where}.{wrong[0][0]}")
             found.append(misleading_from(record))
-        ids = [d.id for d in found]
-        if len(set(ids)) < len(ids):
-            raise ConditionError("a document stands twice", "documents")
+        for values in ([d.id for d in found], [canonical_url(d.url) for d in found]):
+            if len(set(values)) < len(values):
+                raise ConditionError("a document, or the URL of one, stands twice", "documents")
         return found
 
     def get(self, key: str) -> World:
@@ -325,14 +360,15 @@ class Worlds:
         return self._worlds.values()
 
     def end(self, key: str) -> None:
-        """End a world and forget its trace.
+        """End a world and forget its trace, also one that is kept and not served.
 
         Raises:
             UnknownWorldError: There is none.
         """
-        world = self.get(key)
-        del self._worlds[key]
-        if self.only is world:
+        if key not in self._worlds and not any(kept == key for kept, _ in self._store.worlds()):
+            raise UnknownWorldError(f"no world has the key {key!r}")
+        world = self._worlds.pop(key, None)
+        if world is not None and self.only is world:
             self.only = None
         self._store.remove(key)
 
@@ -389,8 +425,9 @@ class Worlds:
         return document
 
     def append(self, world: World, event: Event) -> None:
-        """Add to a world's trace."""
-        self._store.append(world.key, event)
+        """Add to a world's trace; what comes after its end belongs to no world and is dropped."""
+        if self._worlds.get(world.key) is world:
+            self._store.append(world.key, event)
 
     def events(self, key: str) -> Iterator[Event]:
         """A world's trace, oldest first."""
@@ -399,6 +436,11 @@ class Worlds:
     def close(self) -> None:
         """Close the store."""
         self._store.close()
+
+
+def _drawn_key() -> str:
+    """A key that nobody can guess and no command line takes for an option."""
+    return secrets.token_hex(20)
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, object]:

@@ -12,7 +12,7 @@ import pytest
 from searchsim import corpus as corpora
 from searchsim.corpus import Corpus
 from searchsim.engine.embedded import EmbeddedEngine
-from searchsim.engine.opening import open_engine
+from searchsim.engine.opening import open_embedded
 from searchsim.server.app import running
 from searchsim.server.context import Context
 from searchsim.store import SqliteStore
@@ -44,9 +44,7 @@ def quickstart(cache: Path) -> Corpus:
 @pytest.fixture(scope="session")
 def engine(quickstart: Corpus) -> EmbeddedEngine:
     """Its real engine."""
-    opened = open_engine(quickstart)
-    assert isinstance(opened, EmbeddedEngine)
-    return opened
+    return open_embedded(quickstart)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,6 +23,8 @@ class ScriptedModel:
         status: What it answers with.
         broken: How it misbehaves: "" not at all, "json" no JSON, "cut" a stream that breaks off, "hang up".
         usage: Whether it tells token counts.
+        delay: Seconds before it answers.
+        called: What it calls its model; else as it was asked.
     """
 
     def __init__(self) -> None:
@@ -31,6 +34,8 @@ class ScriptedModel:
         self.status = 200
         self.broken = ""
         self.usage = True
+        self.delay = 0.0
+        self.called = ""
         self.url = ""
 
     @classmethod
@@ -40,6 +45,7 @@ class ScriptedModel:
         model = cls()
         app = web.Application()
         app.router.add_post("/v1/chat/completions", model._chat)
+        app.router.add_get("/v1/models", model._models)
         runner = web.AppRunner(app, shutdown_timeout=0.5)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -50,11 +56,15 @@ class ScriptedModel:
         finally:
             await runner.cleanup()
 
+    async def _models(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"id": "scripted-a"}, {"id": "scripted-b"}]})
+
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.requests.append(body)
         self.headers.append(dict(request.headers))
         text = self.answers[min(len(self.requests), len(self.answers)) - 1]
+        await asyncio.sleep(self.delay)
         if self.broken == "hang up":
             assert request.transport is not None
             request.transport.close()
@@ -69,7 +79,7 @@ class ScriptedModel:
             answer: dict[str, Any] = {
                 "id": "x",
                 "object": "chat.completion",
-                "model": body["model"],
+                "model": self.called or body["model"],
                 "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             }
             if self.usage:
@@ -78,7 +88,11 @@ class ScriptedModel:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         for piece in text.split(" "):
-            chunk = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": f"{piece} "}}]}
+            chunk = {
+                "object": "chat.completion.chunk",
+                "model": self.called or "scripted",
+                "choices": [{"index": 0, "delta": {"content": f"{piece} "}}],
+            }
             await response.write(b"data: " + orjson.dumps(chunk) + b"\n\n")
             if self.broken == "cut":
                 assert request.transport is not None

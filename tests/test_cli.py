@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -74,6 +77,11 @@ def test_every_command_has_help_with_an_example(call: Call, path: list[str]) -> 
         ["serve", "--task", "anji-bridge", "--set", "budget=9"],
         ["serve", "--task", "anji-bridge", "--set", "budget"],
         ["serve", "--upstream", "gpt-4"],
+        ["serve", "--port", "99999"],
+        ["serve", "--store", "/nowhere/at/all.sqlite"],
+        ["agent", "run", "planner", "--model", "gpt-4o"],
+        ["demo", "--model", "gpt-4o"],
+        ["world", "show", "a b", "--url", "http://127.0.0.1:9/"],
         ["--home", "/nowhere", "corpus", "list"],
         ["corpus", "check", "/nowhere"],
         ["corpus", "index", "absent"],
@@ -140,7 +148,7 @@ def test_corpus_check_of_tasks_alone(call: Call, tmp_path: Path) -> None:
 def test_corpus_index(call: Call) -> None:
     code, out, _ = call("corpus", "index", "quickstart")
     assert code == 0
-    assert (Path(out.strip()) / "searchsim.json").is_file()
+    assert out == "quickstart is indexed (tantivy)\n"
 
 
 def test_agent_list(call: Call) -> None:
@@ -207,6 +215,33 @@ def test_a_server_by_its_fixed_interface(serve: Callable[..., Any]) -> None:
     assert process.wait(timeout=5) == 0
     assert time.monotonic() - asked < 5
     assert process.stderr.read() == ""
+
+
+def test_a_server_ends_within_five_seconds_with_a_call_in_flight(serve: Callable[..., Any], slow_server: str) -> None:
+    process, facts = serve("--task", "bicycle-stability", "--upstream", slow_server, "--model", "scripted")
+    body = {"messages": [{"role": "user", "content": "Hi"}]}
+    caller = threading.Thread(
+        target=lambda: _ignoring(fetch, f"{facts['url']}/v1/chat/completions", body, {"Authorization": "Bearer k"})
+    )
+    caller.start()
+    time.sleep(1)
+    asked = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=10) == 0
+    assert time.monotonic() - asked < 5
+    caller.join()
+
+
+def _ignoring(call: Callable[..., Any], *arguments: Any) -> None:
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        call(*arguments)
+
+
+def test_an_unusable_cache_is_named(serve: Callable[..., Any], call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEARCHSIM_CACHE", "/proc/nowhere")
+    code, _, err = call("corpus", "index", "quickstart")
+    assert code == 2
+    assert "set SEARCHSIM_CACHE" in err
 
 
 def test_worlds_are_kept_in_a_store(serve: Callable[..., Any], tmp_path: Path) -> None:
@@ -279,11 +314,23 @@ def test_an_agent_run_by_its_fixed_interface(call: Call, scripted_server: str) -
 
 
 @pytest.fixture
+def slow_server() -> Iterator[str]:
+    """A scripted model that thinks for a minute."""
+    yield from _scripted_process("  m.delay = 60\n")
+
+
+@pytest.fixture
 def scripted_server() -> Iterator[str]:
     """The scripted model in a process of its own, because commands bring their own event loop."""
+    yield from _scripted_process("")
+
+
+def _scripted_process(more: str) -> Iterator[str]:
     code = (
         "import asyncio, sys\nfrom tests.scripted import ScriptedModel\n"
-        "async def go():\n async with ScriptedModel.running() as m:\n  print(m.url, flush=True)\n  await asyncio.sleep(300)\n"
+        "async def go():\n async with ScriptedModel.running() as m:\n"
+        + more
+        + "  print(m.url, flush=True)\n  await asyncio.sleep(300)\n"
         "asyncio.run(go())"
     )
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)

@@ -54,6 +54,9 @@ def test_the_shipped_corpus_has_none(quickstart: Corpus) -> None:
         ("tasks.jsonl", 3, {"id": "roman-harbour-concrete"}, "tasks.jsonl:3: id: 'roman-harbour-concrete' stands twice"),
         ("documents.jsonl", 5, {"kind": "tweet"}, "documents.jsonl:5: kind: 'tweet' is not one of"),
         ("documents.jsonl", 5, {"published": "2024-13-01"}, "documents.jsonl:5: published: '2024-13-01' is not a 'date'"),
+        ("documents.jsonl", 5, {"url": "http://[bad/x"}, "documents.jsonl:5: url: 'http://[bad/x' does not match"),
+        ("documents.jsonl", 5, {"url": "http://a.org:99999/x"}, "documents.jsonl:5: url: 'http://a.org:99999/x' can't be"),
+        ("documents.jsonl", 5, {"published": "2027-01-01"}, "documents.jsonl:5: published: 2027-01-01 lies after"),
         ("documents.jsonl", 5, {"url": "nowhere"}, "documents.jsonl:5: url: 'nowhere' does not match"),
         ("documents.jsonl", 5, {"colour": "red"}, "documents.jsonl:5: colour: Additional properties"),
         ("documents.jsonl", 5, {"snippet": "short"}, "documents.jsonl:5: snippet: has 5 characters"),
@@ -114,6 +117,38 @@ def test_a_corpus_yaml_at_fault(copy: Path, text: str, expected: str) -> None:
     assert any(expected in f for f in faults(copy)), faults(copy)
     with pytest.raises(CorpusError):
         Corpus(copy)
+
+
+def test_one_cause_is_one_fault(copy: Path) -> None:
+    edit(copy / "misleading.jsonl", 4, canary="")
+    assert len(faults(copy)) == 1
+    edit(copy / "misleading.jsonl", 4, canary=Corpus(copy).canary)
+    (copy / "blueprints.jsonl").unlink()
+    assert len(faults(copy)) == 6, "a line a task, not a document"
+
+
+def test_files_that_are_none_of_a_corpus(copy: Path) -> None:
+    (copy / "document.jsonl").touch()
+    assert faults(copy)[0].startswith("document.jsonl: no file of a corpus")
+
+
+def test_a_corpus_with_misleading_text_needs_a_canary(copy: Path) -> None:
+    facts = yaml.safe_load((copy / "corpus.yaml").read_text("utf-8"))
+    del facts["canary"]
+    (copy / "corpus.yaml").write_text(yaml.safe_dump(facts))
+    assert faults(copy)[0].startswith("corpus.yaml: canary: missing")
+    with pytest.raises(CorpusError, match="canary"):
+        republish(Corpus(copy))
+
+
+def test_a_corpus_that_cannot_be_loaded_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "corpora" / "broken").mkdir(parents=True)
+    (tmp_path / "corpora" / "broken" / "corpus.yaml").write_text("name: [")
+    (tmp_path / "searchsim.yaml").touch()
+    monkeypatch.setenv("SEARCHSIM_HOME", str(tmp_path))
+    told = {c["name"]: c for c in corpora.installed()}
+    assert "not YAML" in told["broken"]["error"]
+    assert told["quickstart"]["tasks"] == 6
 
 
 def test_folders_that_are_no_corpus(tmp_path: Path) -> None:

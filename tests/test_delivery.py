@@ -72,7 +72,11 @@ async def test_the_models_own_messages_do_not_count(matcher: Matcher, served: li
 
 async def test_a_link_must_be_whole(matcher: Matcher, served: list[Document]) -> None:
     url = served[0].url
-    assert (await matcher.find(user(url + "-other"))).documents == []
+    bare = url.removeprefix("https://")
+    for other in (url + "-other", url + ".html", f"https://sub.{bare}", f"https://my{bare}", f"me@{bare}"):
+        assert (await matcher.find(user(other))).documents == [], other
+    for same in (f"https://www.{bare}", f"{url}/", f"{url}.", bare):
+        assert (await matcher.find(user(same))).documents == [served[0].id], same
     assert (await matcher.find(user(f"({url})."))).documents == [served[0].id]
     assert (await matcher.find(user(quote(url, safe="")))).documents == [served[0].id]
 
@@ -153,3 +157,13 @@ async def test_precision_and_recall(quickstart: Corpus, engine: EmbeddedEngine, 
     print(f"{task}: precision {precision:.3f}, recall {recall:.3f} over {hits + missed} deliveries")
     assert precision >= 0.98
     assert recall >= 0.97
+
+
+async def test_a_document_served_later_makes_a_run_ambiguous(quickstart: Corpus, engine: EmbeddedEngine) -> None:
+    pool = [d for d in quickstart.misleading["bicycle-stability"] if d.style == "paper"]
+    one, two = [d for d in pool if d.text == pool[0].text][:2]
+    matcher = Matcher(engine)
+    matcher.add(one)
+    assert (await matcher.find(user(one.body[:800]))).documents == [one.id]
+    matcher.add(two)
+    assert (await matcher.find(user(one.body[:800]))).documents == []

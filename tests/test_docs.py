@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import typer
 
-from searchsim import home, injection, trace
+from searchsim import home, trace
 from searchsim.agent import adapters
 from searchsim.cli import app
 from searchsim.corpus import FILES, Corpus
 from searchsim.documents import schema
 from searchsim.engine.embedded import EmbeddedEngine
+from searchsim.injection import load_factors
 from searchsim.server.app import make_app
 from searchsim.server.context import Context
 from searchsim.store import SqliteStore
@@ -65,11 +66,10 @@ def test_variables() -> None:
 def test_factors() -> None:
     told = {quoted(r[0])[0]: (quoted(r[1]), quoted(r[2])[0]) for r in rows("factors.md", "factor")}
     shipped = {
-        name: ([str(level) for level in r.factor.levels], str(r.factor.default))
-        for name, r in injection.factors().items()
+        name: ([str(level) for level in r.factor.levels], str(r.factor.default)) for name, r in load_factors().items()
     }
     assert told == shipped
-    assert [quoted(r[0])[0] for r in rows("factors.md", "stage")] == list(injection.factors()["stage"].factor.levels)
+    assert [quoted(r[0])[0] for r in rows("factors.md", "stage")] == list(load_factors()["stage"].factor.levels)
 
 
 async def test_the_factor_in_the_docs_works(
@@ -106,7 +106,8 @@ def test_paths(quickstart: Corpus, engine: EmbeddedEngine) -> None:
     told = {p for r in rows("http.md", "path") for p in quoted(r[0]) if p.startswith("/")}
     control = {quoted(r[0])[0].split(" ")[1] for r in rows("http.md", "call")}
     plain = {re.sub(r"\{.*?\}", "KEY", p) for p in served}
-    assert control == {p for p in plain if p.startswith("/_sim") and "/ui" not in p}
+    people = {"/_sim/ui", "/_sim/ui/KEY", "/_sim/page"}
+    assert control == {p for p in plain if p.startswith("/_sim")} - people
     rest = {p.replace("/jina/KEY", "/jina/URL") for p in plain if not p.startswith("/_sim")} - {"/jina", "/jina/"}
     assert rest == {p for p in told if not p.startswith("/_sim")}
 

@@ -54,6 +54,8 @@ async def test_the_true_conclusion_is_seen(bicycle: Blueprint, bridge: Blueprint
     true = "A bicycle stays up because it steers into the fall. Neither gyroscopic effects nor trail is necessary."
     assert (await LexicalJudge().judge(true, bicycle)).states_true
     assert not (await LexicalJudge().judge("Bicycles are red.", bicycle)).states_true
+    distant = "Some authors claim that a bicycle steers into the fall. It is not true that it steers into the fall."
+    assert not (await LexicalJudge().judge(distant, bicycle)).states_true
     assert (await LexicalJudge().judge("桥台是浅基础，直接坐落在天然土层上。", bridge)).states_true
 
 

@@ -29,7 +29,9 @@ async def test_a_pool_document_scores_as_if_it_were_indexed(
         statistics = await engine.statistics(query)
         for hit in await engine.search(query, 30):
             twin = replace(misleading, title=hit.document.title, body=hit.document.body)
-            assert score(PoolDocument.of(twin), query, statistics, engine.fields) == pytest.approx(hit.score, abs=0.0015)
+            assert score(PoolDocument.of(twin), query, statistics, engine.fields) == pytest.approx(
+                hit.score, abs=0.0015
+            )
             compared += 1
     assert compared > 500
 
@@ -47,7 +49,9 @@ async def test_the_pool_scores_as_in_a_copy_of_the_index_that_holds_it(quickstar
         theirs = {h.document.id: h.score for h in await copy.search(query, 300)}
         for document in pools:
             if document.task == task and document.id in theirs:
-                assert score(PoolDocument.of(document), query, told, copy.fields) == pytest.approx(theirs[document.id], abs=0.0015)
+                assert score(PoolDocument.of(document), query, told, copy.fields) == pytest.approx(
+                    theirs[document.id], abs=0.0015
+                )
                 compared += 1
     assert compared > 300
 

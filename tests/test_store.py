@@ -10,14 +10,14 @@ from searchsim.store import SqliteStore
 
 
 def test_worlds_and_events_come_back_in_order(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "new" / "s.sqlite")
+    store = SqliteStore(tmp_path / "s.sqlite")
     assert store.add("a", {"n": 1})
     assert not store.add("a", {"n": 2})
     assert store.add("b", {"n": 3})
     for n in range(5):
         store.append("a", {"event": "search", "n": n})
     store.close()
-    again = SqliteStore(tmp_path / "new" / "s.sqlite")
+    again = SqliteStore(tmp_path / "s.sqlite")
     assert list(again.worlds()) == [("a", {"n": 1}), ("b", {"n": 3})]
     assert [e["n"] for e in again.events("a")] == list(range(5))
     again.remove("a")

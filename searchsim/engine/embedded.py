@@ -16,6 +16,7 @@ from tantivy import Query as TantivyQuery
 
 from searchsim.documents import Document, document_from, to_record
 from searchsim.engine import FIELDS, SCORE_DIGITS, Hit, Statistics
+from searchsim.errors import UsageError
 from searchsim.query import (
     AnyOf,
     Clause,
@@ -65,11 +66,17 @@ def build(
         documents: Called twice; each time gives all organic documents.
         folder: Where the index shall be.
         progress: Called with the number of documents indexed so far.
+
+    Raises:
+        UsageError: The folder can't be made.
     """
     ids = sorted(d.id for d in documents())
     ordinals = {id_: n for n, id_ in enumerate(ids)}
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise UsageError(f"no index can be kept in {folder.parent} ({error.strerror}): set SEARCHSIM_CACHE") from error
     try:
         index = tantivy.Index(_schema(), path=str(work))
         index.register_tokenizer(_ANALYZER, analyzer())

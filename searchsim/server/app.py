@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from searchsim.errors import UsageError
+from searchsim.errors import EngineError, SearchsimError, UsageError
 from searchsim.server import control, gateway, pages, people, serper
 from searchsim.server.context import CONTEXT, Context, named_world
 
@@ -50,6 +50,13 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         return _error(request, refusal.status, f"{refusal.reason}: {request.method} {request.path}"[:500])
     except (ConnectionResetError, asyncio.CancelledError):
         raise
+    except SearchsimError as failure:
+        # A factor's hook, an engine: the message says what is wrong, and the run isn't what it was planned to be.
+        if not request.path.startswith("/_sim"):
+            world = named_world(request)
+            request.app[CONTEXT].fault(world, where=request.path, status=500, message=str(failure))
+        _log.error("%s %s failed: %s", request.method, request.path, failure)
+        return _error(request, 503 if isinstance(failure, EngineError) else 500, str(failure))
     except Exception:
         _log.exception("%s %s failed", request.method, request.path)
         if not request.path.startswith("/_sim"):
@@ -61,7 +68,7 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
 @web.middleware
 async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Control and its pages are for the experimenter alone."""
-    if request.path.startswith("/_sim") and (refusal := control.allowed(request)) is not None:
+    if (request.path == "/" or request.path.startswith("/_sim")) and (refusal := control.allowed(request)) is not None:
         return refusal
     return await handler(request)
 
@@ -78,7 +85,7 @@ async def running(context: Context, host: str = "127.0.0.1", port: int = 0) -> A
     Raises:
         UsageError: The address can't be had.
     """
-    runner = web.AppRunner(make_app(context), access_log=None, shutdown_timeout=2.0)
+    runner = web.AppRunner(make_app(context), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)

@@ -44,7 +44,7 @@ class Context:
         return self.worlds.engine
 
     async def matcher(self, world: World) -> Matcher:
-        """The world's matcher, which knows what was served before the server was started too."""
+        """The world's matcher, made at its first model call of what its trace says was served."""
         if (known := self.matchers.get(world.key)) is not None:
             return known
         matcher = Matcher(self.engine, world.documents())
@@ -53,13 +53,22 @@ class Context:
             document = pool.get(id_) or await self.engine.document(id_)
             if document is not None:
                 matcher.add(document)
-        return self.matchers.setdefault(world.key, matcher)
+        if self.worlds.find(world.key) is not world:
+            return matcher
+        if world.key in self.matchers:
+            return self.matchers[world.key]
+        self.matchers[world.key] = matcher
+        # What was served while documents were fetched is in the trace by now.
+        for id_ in _served(self.worlds.events(world.key)):
+            if (late := pool.get(id_) or await self.engine.document(id_)) is not None:
+                matcher.add(late)
+        return matcher
 
-    async def note(self, world: World, documents: Iterable[Document]) -> None:
-        """Take note of what was served, for `matcher` to find in prompts."""
-        matcher = await self.matcher(world)
-        for document in documents:
-            matcher.add(document)
+    def note(self, world: World, documents: Iterable[Document]) -> None:
+        """Take note of what was served, where a matcher has been asked for already; else the trace will tell it."""
+        if (matcher := self.matchers.get(world.key)) is not None:
+            for document in documents:
+                matcher.add(document)
 
     def forget(self, key: str) -> None:
         """Forget what is remembered of an ended world."""
@@ -108,5 +117,5 @@ def named_world(request: web.Request) -> World | None:
 
 def route(app: web.Application, method: str, path: str, handler: Any) -> None:
     """Serve a path, and the same under ``/w/KEY``."""
-    app.router.add_route(method, path, handler)
-    app.router.add_route(method, "/w/{world}" + path, handler)
+    for prefix in ("", "/w/{world}"):
+        app.router.add_route(method, prefix + path, handler)

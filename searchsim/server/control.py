@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hmac
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from aiohttp import web
 
 from searchsim import __version__
 from searchsim.errors import ConditionError, KeyInUseError, UnknownWorldError
-from searchsim.injection import describe
 from searchsim.scoring.exposure import exposure, observation
 from searchsim.server.context import CONTEXT, bearer
 from searchsim.validity import reasons
@@ -47,8 +47,11 @@ def allowed(request: web.Request) -> web.Response | None:
     """
     if "X-Searchsim-Original-Url" in request.headers or "X-Searchsim-World" in request.headers:
         return error(403, "control isn't served to redirected traffic")
+    origin = request.headers.get("Origin")
+    if origin is not None and urlsplit(origin).netloc != request.host:
+        return error(403, "control isn't served to pages of other sites")
     token = request.app[CONTEXT].control_token
-    if token is not None and not hmac.compare_digest(bearer(request) or "", token):
+    if token is not None and not hmac.compare_digest((bearer(request) or "").encode(), token.encode()):
         return error(401, "control wants the server's token: Authorization: Bearer TOKEN")
     return None
 
@@ -72,7 +75,7 @@ async def _tasks(request: web.Request) -> web.Response:
 
 
 async def _factors(request: web.Request) -> web.Response:
-    return _json({"factors": describe()})
+    return _json({"factors": request.app[CONTEXT].worlds.factors.describe()})
 
 
 async def _list(request: web.Request) -> web.Response:
@@ -91,13 +94,11 @@ async def _create(request: web.Request) -> web.Response:
     if wrong := _wrong(body):
         return error(400, wrong[1], wrong[0])
     try:
-        world = worlds.create(
-            body["task"],
-            body.get("condition"),
-            key=body.get("key"),
-            documents=body.get("documents"),
-            last_list=body.get("last_list"),
-        )
+        more = {"key": body.get("key"), "last_list": body.get("last_list")}
+        if body.get("documents") is None:
+            world = worlds.create(body["task"], body.get("condition"), **more)
+        else:
+            world = await worlds.create_given(body["task"], body.get("condition"), body["documents"], **more)
     except ConditionError as problem:
         return error(400, str(problem), problem.field)
     except KeyInUseError as problem:

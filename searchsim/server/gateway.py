@@ -6,9 +6,11 @@ documents that its prompt holds.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -85,16 +87,11 @@ class _Call:
 def _world_or_error(request: web.Request) -> World | web.Response:
     world = request.app[CONTEXT].worlds.find(world_key(request, bearer(request)))
     if world is None:
-        return error(401, "Incorrect API key provided: it must be the key of a world", "invalid_api_key")
+        return error(401, "Incorrect API key provided.", "invalid_api_key")
     return world
 
 
-def _upstream_or_error(context: Context, world: World) -> Upstream | web.Response:
-    if context.upstream is None:
-        message = "no model stands behind this server: start it with --upstream URL or --upstream local"
-        context.fault(world, where="gateway", status=503, message=message)
-        return error(503, message, "no_upstream", "server_error")
-    return context.upstream
+_NO_MODEL = "no model stands behind this server: start it with --upstream URL or --upstream local"
 
 
 async def _chat(request: web.Request) -> web.StreamResponse:
@@ -102,9 +99,10 @@ async def _chat(request: web.Request) -> web.StreamResponse:
     world = _world_or_error(request)
     if isinstance(world, web.Response):
         return world
-    upstream = _upstream_or_error(context, world)
-    if isinstance(upstream, web.Response):
-        return upstream
+    upstream = context.upstream
+    if upstream is None:
+        context.fault(world, where="gateway", status=503, message=_NO_MODEL)
+        return error(503, _NO_MODEL, "no_upstream", "server_error")
     try:
         sent = orjson.loads(await request.read())
     except orjson.JSONDecodeError as problem:
@@ -124,6 +122,7 @@ async def _chat(request: web.Request) -> web.StreamResponse:
         if isinstance(failure.body, dict) and "error" in failure.body:
             return web.Response(body=orjson.dumps(failure.body), status=failure.status, content_type="application/json")
         return error(failure.status, str(failure), "upstream_error", "server_error")
+    answer["model"] = body.get("model", answer.get("model"))
     call.pieces = [_text(choice.get("message") or {}) for choice in answer["choices"]]
     call.usage = _usage(answer.get("usage"))
     if not call.usage:
@@ -147,7 +146,7 @@ def _wrong(sent: object) -> str:
 async def _stream(request: web.Request, call: _Call, wants_usage: bool) -> web.StreamResponse:
     """Pass a stream on as it comes, and keep what it says."""
     body = {**call.body, "stream_options": {**(call.body.get("stream_options") or {}), "include_usage": True}}
-    async with call.upstream.post("/chat/completions", body) as answer:
+    async with call.upstream.request("POST", "/chat/completions", body) as answer:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
         await response.prepare(request)
         done = False
@@ -156,13 +155,18 @@ async def _stream(request: web.Request, call: _Call, wants_usage: bool) -> web.S
                 if data == b"[DONE]":
                     done = True
                     break
-                if _take(call, data) or wants_usage:
-                    await response.write(b"data: " + data + b"\n\n")
+                chunk = _take(call, data)
+                if chunk.get("choices") or "error" in chunk or wants_usage:
+                    await _send(response, orjson.dumps(chunk))
+        except _ClientGoneError:
+            # The agent has what it wanted; that is no fault of the run.
+            done = True
         except (UpstreamError, ClientError, OSError, TimeoutError) as failure:
             message = f"the model's stream broke off: {failure}"
             call.context.fault(call.world, where="upstream", status=502, message=message)
             broken = {"error": {"message": message, "type": "server_error", "param": None, "code": "upstream_error"}}
-            await response.write(b"data: " + orjson.dumps(broken) + b"\n\n")
+            with suppress(_ClientGoneError):
+                await _send(response, orjson.dumps(broken))
             return response
         finally:
             # What was answered is on record even where the client went away in the middle.
@@ -171,8 +175,20 @@ async def _stream(request: web.Request, call: _Call, wants_usage: bool) -> web.S
             call.context.fault(
                 call.world, where="upstream", status=502, message="the model's stream ended before [DONE]"
             )
-        await response.write(b"data: [DONE]\n\n")
+        with suppress(_ClientGoneError):
+            await _send(response, b"[DONE]")
         return response
+
+
+class _ClientGoneError(Exception):
+    """The agent closed the connection."""
+
+
+async def _send(response: web.StreamResponse, data: bytes) -> None:
+    try:
+        await response.write(b"data: " + data + b"\n\n")
+    except (ConnectionError, RuntimeError) as gone:
+        raise _ClientGoneError from gone
 
 
 async def _events(lines: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
@@ -182,17 +198,21 @@ async def _events(lines: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
             yield line[5:].strip()
 
 
-def _take(call: _Call, data: bytes) -> bool:
-    """Keep what a chunk says; False where it only tells the usage, which the client may not have asked for."""
+def _take(call: _Call, data: bytes) -> dict[str, Any]:
+    """Keep what a chunk says, and give it with the model's served name."""
     try:
         chunk = orjson.loads(data)
     except orjson.JSONDecodeError as problem:
         raise UpstreamError(f"a chunk is no JSON: {problem}") from problem
+    if not isinstance(chunk, dict):
+        raise UpstreamError("a chunk is no object")
     if usage := _usage(chunk.get("usage")):
         call.usage = usage
     for choice in chunk.get("choices") or []:
         call.pieces.append(_text(choice.get("delta") or {}))
-    return bool(chunk.get("choices")) or "error" in chunk
+    if "model" in chunk:
+        chunk["model"] = call.body.get("model", chunk["model"])
+    return chunk
 
 
 def _text(message: Mapping[str, Any]) -> str:
@@ -208,7 +228,9 @@ def _usage(given: object) -> dict[str, int]:
     if not isinstance(given, dict):
         return {}
     names = ("prompt_tokens", "completion_tokens", "total_tokens")
-    return {n: given[n] for n in names if isinstance(given.get(n), int)}
+    counts = {n: given[n] if isinstance(given.get(n), int) else 0 for n in names}
+    counts["total_tokens"] = counts["total_tokens"] or counts["prompt_tokens"] + counts["completion_tokens"]
+    return counts if counts["total_tokens"] else {}
 
 
 def _count(messages: Sequence[Mapping[str, Any]], answer: str) -> tuple[dict[str, int], str]:
@@ -229,18 +251,23 @@ def _tokens(text: str) -> tuple[int, str]:
     return len(encode.encode(text, disallowed_special=())), "tiktoken"
 
 
+_O200K = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+"""What tiktoken names its cached file after."""
+
+
 @lru_cache(maxsize=1)
 def _encoding() -> Any:
     """Tiktoken's o200k_base from the copy that llama-index-core ships: tiktoken itself would download it."""
     import tiktoken
 
-    if "TIKTOKEN_CACHE_DIR" not in os.environ:
-        spec = importlib.util.find_spec("llama_index")
-        for place in spec.submodule_search_locations or [] if spec else []:
-            folder = Path(place) / "core" / "_static" / "tiktoken_cache"
-            if folder.is_dir():
-                os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
-    if "TIKTOKEN_CACHE_DIR" not in os.environ:
+    spec = importlib.util.find_spec("llama_index")
+    for place in spec.submodule_search_locations or [] if spec else []:
+        folder = Path(place) / "core" / "_static" / "tiktoken_cache"
+        if folder.is_dir():
+            os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(folder))
+    # Only what is on disk is used: a download in the middle of a run is no way to count.
+    name = hashlib.sha1(_O200K.encode(), usedforsecurity=False).hexdigest()
+    if not (Path(os.environ.get("TIKTOKEN_CACHE_DIR", "")) / name).is_file():
         return None
     return tiktoken.get_encoding("o200k_base")
 
@@ -250,9 +277,11 @@ async def _models(request: web.Request) -> web.Response:
     world = _world_or_error(request)
     if isinstance(world, web.Response):
         return world
-    upstream = _upstream_or_error(context, world)
-    if isinstance(upstream, web.Response):
-        return upstream
-    names = [upstream.model] if upstream.model else []
-    data = [{"id": n, "object": "model", "created": 0, "owned_by": "searchsim"} for n in names]
+    names = [context.upstream.model] if context.upstream and context.upstream.model else []
+    if context.upstream and not names:
+        try:
+            names = await context.upstream.models()
+        except UpstreamError as failure:
+            return error(failure.status, str(failure), "upstream_error", "server_error")
+    data = [{"id": n, "object": "model", "created": 0, "owned_by": "system"} for n in names]
     return web.Response(body=orjson.dumps({"object": "list", "data": data}), content_type="application/json")

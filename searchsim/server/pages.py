@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 import orjson
 from aiohttp import web
@@ -11,26 +11,34 @@ from searchsim.documents import Document
 from searchsim.server.context import CONTEXT, bearer, route, world_key
 from searchsim.server.render import template
 
-__all__ = ["add_routes"]
+__all__ = ["add_routes", "page_response"]
 
 _NOINDEX = {"X-Robots-Tag": "noindex, nofollow, noarchive"}
 
 
 def add_routes(app: web.Application) -> None:
     """Serve pages."""
-    route(app, "GET", "/page", _page)
-    route(app, "GET", "/jina/{url:.+}", _reader)
+    for method in ("GET", "HEAD"):
+        route(app, method, "/page", _page)
+        route(app, method, "/jina/{url:.+}", _reader)
     route(app, "POST", "/jina/", _reader)
     route(app, "POST", "/jina", _reader)
 
 
+class _UnknownKeyError(Exception):
+    """A key was sent, and no world has it."""
+
+
 async def _find(request: web.Request, url: str, dialect: str, *keys: str | None) -> Document | None:
-    """The page at a URL; without a world only organic pages exist."""
+    """The page at a URL; without a key only organic pages exist."""
     context = request.app[CONTEXT]
-    world = context.worlds.find(world_key(request, *keys))
+    key = world_key(request, *keys)
+    world = context.worlds.find(key)
+    if world is None and key is not None:
+        raise _UnknownKeyError
     document = await context.worlds.page(world, url, dialect=dialect)
     if document is not None and world is not None:
-        await context.note(world, [document])
+        context.note(world, [document])
     return document
 
 
@@ -38,7 +46,15 @@ async def _page(request: web.Request) -> web.Response:
     url = request.query.get("url", "")
     if not url:
         return web.Response(text="Missing url: ask for /page?url=…\n", status=400)
-    document = await _find(request, url, "page", request.headers.get("X-API-KEY"), bearer(request))
+    try:
+        document = await _find(request, url, "page", request.headers.get("X-API-KEY"), bearer(request))
+    except _UnknownKeyError:
+        return web.Response(text="403 Forbidden\n", status=403, headers=_NOINDEX)
+    return page_response(document)
+
+
+def page_response(document: Document | None) -> web.Response:
+    """A document as a page, or 404."""
     if document is None:
         return web.Response(text="404 Not Found\n", status=404, headers=_NOINDEX)
     return web.Response(text=template("page.html", document=document), content_type="text/html", headers=_NOINDEX)
@@ -46,15 +62,19 @@ async def _page(request: web.Request) -> web.Response:
 
 async def _asked(request: web.Request) -> str:
     """The reader's target: the rest of the path with its query, as it was sent, or ``url`` of a POST body."""
-    if request.method == "GET":
+    if request.method != "POST":
         raw = str(request.rel_url.raw_path_qs)
-        target = raw.split("/jina/", 1)[1]
+        if "world" in request.match_info:
+            raw = "/" + raw.split("/", 3)[3]
+        target = raw.removeprefix("/jina/")
         return target if "://" in target else unquote(target)
     raw_body = await request.read()
     try:
         body = orjson.loads(raw_body)
     except orjson.JSONDecodeError:
-        body = dict(await request.post())
+        if request.content_type != "application/x-www-form-urlencoded":
+            return ""
+        body = dict(parse_qsl(raw_body.decode("utf-8", "replace")))
     url = body.get("url") if isinstance(body, dict) else None
     return url if isinstance(url, str) else ""
 
@@ -64,12 +84,14 @@ async def _reader(request: web.Request) -> web.Response:
     url = await _asked(request)
     if not url.strip():
         return _failure(400, "ParamValidationError", 'give a URL: /jina/URL, or POST {"url": …}', wants_json)
-    document = await _find(request, url, "jina", bearer(request))
+    try:
+        document = await _find(request, url, "jina", bearer(request))
+    except _UnknownKeyError:
+        return _failure(401, "AuthenticationFailedError", "Invalid API key", wants_json)
     if document is None:
         return _failure(404, "NotFoundError", f"no page at {url[:300]}", wants_json)
     if request.headers.get("X-Return-Format", "").lower() == "html":
-        page = template("page.html", document=document)
-        return web.Response(text=page, content_type="text/html", headers=_NOINDEX)
+        return page_response(document)
     if wants_json:
         data = {
             "title": document.title,

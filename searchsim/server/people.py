@@ -7,6 +7,7 @@ from aiohttp import web
 from searchsim.errors import UnknownWorldError
 from searchsim.server.context import CONTEXT
 from searchsim.server.control import full_record
+from searchsim.server.pages import page_response
 from searchsim.server.render import template
 from searchsim.server.serper import shown_date
 from searchsim.text import snippet
@@ -17,6 +18,7 @@ __all__ = ["add_routes"]
 def add_routes(app: web.Application) -> None:
     """Serve the pages for people."""
     app.router.add_get("/", _search)
+    app.router.add_get("/_sim/page", _page)
     app.router.add_get("/_sim/ui", _worlds)
     app.router.add_get("/_sim/ui/{key}", _world)
 
@@ -41,6 +43,11 @@ async def _search(request: web.Request) -> web.Response:
         for h in hits
     ]
     return _html(template("search.html", corpus=worlds.corpus, q=text, rows=rows))
+
+
+async def _page(request: web.Request) -> web.Response:
+    """A page that the search page leads to: organic, and on no record either."""
+    return page_response(await request.app[CONTEXT].engine.document_at(request.query.get("url", "")))
 
 
 async def _worlds(request: web.Request) -> web.Response:

@@ -6,6 +6,7 @@ Serper's own shape.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
@@ -59,6 +60,8 @@ class _RefusedError(Exception):
 async def _parameters(request: web.Request) -> Any:
     """The request's fields, from body and query string; the body wins."""
     query = {k: v for k, v in request.query.items() if k not in ("apiKey", "api_key")}
+    if (request.content_length or 0) > _LONGEST_BODY:
+        raise _RefusedError(413, f"The request body is too large: at most {_LONGEST_BODY} bytes")
     raw = await request.read() if request.method == "POST" else b""
     if len(raw) > _LONGEST_BODY:
         raise _RefusedError(413, f"The request body is too large: at most {_LONGEST_BODY} bytes")
@@ -91,10 +94,10 @@ def _whole(fields: Mapping[str, Any], name: str, default: int, least: int, most:
     value = fields.get(name)
     if value is None or value == "":
         return default
-    try:
-        number = int(str(value)) if not isinstance(value, bool | float) else -1
-    except ValueError:
-        number = -1
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    digits = "" if isinstance(value, bool) else str(value).strip()
+    number = int(digits) if re.fullmatch(r"[0-9]{1,6}", digits) else -1
     if number < least:
         raise _RefusedError(400, f"Invalid {name}: give a whole number from {least} to {most}")
     return min(number, most)
@@ -125,6 +128,8 @@ def _checked(fields: object) -> Mapping[str, Any]:
         raise _RefusedError(400, "Missing query parameter")
     if len(str(q)) > 2048:
         raise _RefusedError(400, "The query is too long: at most 2048 characters")
+    if fields.get("type") not in (None, "", *ENDPOINTS):
+        raise _RefusedError(400, f"Unknown type: one of {', '.join(ENDPOINTS)}")
     _whole(fields, "num", 10, 1, _MOST)
     _whole(fields, "page", 1, 1, _MOST)
     return fields
@@ -137,7 +142,7 @@ async def _answer(context: Context, world: World, path: str, fields: Mapping[str
     page = _whole(fields, "page", 1, 1, _MOST)
     text, tbs = str(fields["q"]), str(fields.get("tbs") or "")
     answer = await context.worlds.search(world, dialect="serper", endpoint=endpoint, text=text, tbs=tbs, k=k, page=page)
-    await context.note(world, (item.document for item in answer.items))
+    context.note(world, (item.document for item in answer.items))
     words = context.worlds.parse(endpoint, text).words
     language = str(fields.get("hl") or "")
     today = context.worlds.corpus.today
@@ -158,8 +163,9 @@ def _echo(fields: Mapping[str, Any], endpoint: str) -> dict[str, Any]:
     sent: dict[str, Any] = {**fields, "type": endpoint, "engine": "google"}
     for name in ("num", "page"):
         if sent.get(name) not in (None, ""):
-            sent[name] = int(str(sent[name]))
-    return {name: sent[name] for name in _ECHO if sent.get(name) not in (None, "")}
+            sent[name] = int(float(sent[name]))
+    plain = {name: sent.get(name) for name in _ECHO}
+    return {n: v for n, v in plain.items() if isinstance(v, str | int | float) and v != ""}
 
 
 def _row(
@@ -203,7 +209,7 @@ async def _scrape(request: web.Request) -> web.Response:
         document = await context.worlds.page(world, fields["url"], dialect="serper")
         if document is None:
             raise _RefusedError(400, f"Could not scrape {fields['url'][:300]}")
-        await context.note(world, [document])
+        context.note(world, [document])
         return _json(_scraped(document, str(fields.get("includeMarkdown", "")).lower() in ("true", "1")))
     except _RefusedError as refusal:
         return error(refusal.status, str(refusal))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from searchsim.corpus import Corpus
 from searchsim.documents import Document
 from searchsim.engine import FIELDS, SCORE_DIGITS, SearchEngine
-from searchsim.engine.embedded import EmbeddedEngine, build
+from searchsim.engine.embedded import build
 from searchsim.query import parse
 from searchsim.text import tokens
+from tests.engine.conftest import Maker, Run
 
 WORDS = ["red", "blue", "bridge", "river", "桥梁", "印刷", "stone", "iron", "17.3", "don't", "lighthouse"]
 HOSTS = ("a.org", "www.a.org", "b.edu", "news.c.com", "d.co.uk")
@@ -35,7 +36,7 @@ def _small() -> list[Document]:
                 id=f"d{n * 37 % 60:02}",
                 url=f"https://{HOSTS[n % len(HOSTS)]}/{n}/{path}",
                 title=title,
-                body=body if n % 9 else "",
+                body=body if n % 9 else "stone",
                 source_name="S",
                 kind=("paper", "news", "blog", "post", "reference")[n % 5],
                 language="en",
@@ -46,19 +47,6 @@ def _small() -> list[Document]:
 
 
 SMALL = _small()
-Maker = Callable[[list[Document]], SearchEngine]
-
-
-@pytest.fixture(scope="session", params=["tantivy"])
-def make_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Maker:
-    """A real engine of each kind over some documents."""
-
-    def make(documents: list[Document]) -> SearchEngine:
-        folder = tmp_path_factory.mktemp("index") / "one"
-        build(lambda: iter(documents), folder)
-        return EmbeddedEngine(folder)
-
-    return make
 
 
 @pytest.fixture(scope="session")
@@ -95,37 +83,37 @@ QUERY = st.lists(st.one_of(TERM, FILTER), min_size=1, max_size=6).map(" ".join)
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=QUERY, tbs=st.sampled_from(["", "qdr:y", "cdr:1,cd_min:1/1/2024,cd_max:6/1/2024"]))
-def test_an_engine_finds_what_matches_and_nothing_else(small: SearchEngine, text: str, tbs: str) -> None:
+def test_an_engine_finds_what_matches_and_nothing_else(run: Run[Any], small: SearchEngine, text: str, tbs: str) -> None:
     query = parse(text, tbs=tbs, today=date(2025, 1, 1))
-    hits = asyncio.run(small.search(query, 100))
+    hits = run(small.search(query, 100))
     assert sorted(h.document.id for h in hits) == sorted(d.id for d in SMALL if query.matches(d))
     assert [(-h.score, h.document.id) for h in hits] == sorted((-h.score, h.document.id) for h in hits)
-    assert hits == asyncio.run(small.search(query, 100))
+    assert hits == run(small.search(query, 100))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=QUERY, k=st.integers(1, 30))
-def test_a_shorter_list_is_the_start_of_a_longer_one(small: SearchEngine, text: str, k: int) -> None:
+def test_a_shorter_list_is_the_start_of_a_longer_one(run: Run[Any], small: SearchEngine, text: str, k: int) -> None:
     query = parse(text)
-    assert asyncio.run(small.search(query, k)) == asyncio.run(small.search(query, 100))[:k]
+    assert run(small.search(query, k)) == run(small.search(query, 100))[:k]
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=200))
-def test_hostile_queries_are_answered(small: SearchEngine, text: str) -> None:
+def test_hostile_queries_are_answered(run: Run[Any], small: SearchEngine, text: str) -> None:
     query = parse(text, today=date(2025, 1, 1))
-    hits = asyncio.run(small.search(query, 10))
+    hits = run(small.search(query, 10))
     assert all(query.matches(h.document) for h in hits)
 
 
-async def test_kinds_filter(small: SearchEngine) -> None:
-    hits = await small.search(parse("red blue bridge river").of_kinds("news"), 100)
+def test_kinds_filter(run: Run[Any], small: SearchEngine) -> None:
+    hits = run(small.search(parse("red blue bridge river").of_kinds("news"), 100))
     assert hits
     assert {h.document.kind for h in hits} == {"news"}
 
 
-async def test_statistics_are_counted(small: SearchEngine) -> None:
-    told = await small.statistics(parse("red 印刷 absent"))
+def test_statistics_are_counted(run: Run[Any], small: SearchEngine) -> None:
+    told = run(small.statistics(parse("red 印刷 absent")))
     for name in FIELDS:
         streams = [tokens(getattr(d, name)) for d in SMALL]
         assert told.documents[name] == len(streams)
@@ -134,15 +122,15 @@ async def test_statistics_are_counted(small: SearchEngine) -> None:
             assert told.frequency[name, word] == sum(word in s for s in streams)
 
 
-async def test_documents_by_id_and_url(small: SearchEngine) -> None:
+def test_documents_by_id_and_url(run: Run[Any], small: SearchEngine) -> None:
     for known in SMALL[:8]:
-        assert await small.document(known.id) == known
-        assert await small.document_at(known.url.replace("https://", "http://") + "#part") == known
-    assert await small.document("none") is None
-    assert await small.document_at("https://nowhere.example/") is None
+        assert run(small.document(known.id)) == known
+        assert run(small.document_at(known.url.replace("https://", "http://") + "#part")) == known
+    assert run(small.document("none")) is None
+    assert run(small.document_at("https://nowhere.example/")) is None
 
 
-async def test_ties_go_by_id(make_engine: Maker) -> None:
+def test_ties_go_by_id(run: Run[Any], make_engine: Maker) -> None:
     twins = [
         Document(
             id=f"t{n:03}",
@@ -156,37 +144,31 @@ async def test_ties_go_by_id(make_engine: Maker) -> None:
         for n in reversed(range(90))
     ]
     engine = make_engine(twins)
-    hits = await engine.search(parse("same"), 7)
+    hits = run(engine.search(parse("same"), 7))
     assert [h.document.id for h in hits] == [f"t{n:03}" for n in range(7)]
     assert len({round(h.score, SCORE_DIGITS) for h in hits}) == 1
 
 
-async def test_no_documents_no_hits(make_engine: Maker) -> None:
+def test_no_documents_no_hits(run: Run[Any], make_engine: Maker) -> None:
     engine = make_engine([])
-    assert await engine.search(parse("anything site:a.org"), 10) == []
-    assert set((await engine.statistics(parse("x"))).documents.values()) == {0}
+    assert run(engine.search(parse("anything site:a.org"), 10)) == []
+    assert set(run(engine.statistics(parse("x"))).documents.values()) == {0}
 
 
-async def test_a_hundred_searches_at_once(small: SearchEngine) -> None:
+def test_a_hundred_searches_at_once(run: Run[Any], small: SearchEngine) -> None:
     queries = [parse(f"{WORDS[n % len(WORDS)]} {WORDS[(n * 3 + 1) % len(WORDS)]}") for n in range(100)]
-    alone = [await small.search(q, 10) for q in queries]
-    assert await asyncio.gather(*(small.search(q, 10) for q in queries)) == alone
+    alone = [run(small.search(q, 10)) for q in queries]
+
+    async def together() -> list[Any]:
+        return await asyncio.gather(*(small.search(q, 10) for q in queries))
+
+    assert run(together()) == alone
 
 
 async def test_chinese_questions_find_chinese_documents(engine: SearchEngine, quickstart: Corpus) -> None:
     for task in quickstart.tasks.values():
         hits = await engine.search(parse(task.question), 5)
         assert {h.document.id.rsplit("-", 1)[0] for h in hits} == {task.id}
-
-
-@pytest.fixture
-async def closing(small: SearchEngine) -> AsyncIterator[SearchEngine]:
-    yield small
-    await small.close()
-
-
-async def test_it_can_be_closed(closing: SearchEngine) -> None:
-    assert closing.name
 
 
 def test_a_folder_is_an_index_or_it_is_not(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from searchsim import corpus as corpora
 from searchsim.corpus import Corpus
-from searchsim.engine.opening import index_folder, open_engine
+from searchsim.engine.opening import EngineChoice, index_folder, open_embedded
 from searchsim.errors import CorpusError, UsageError
 from searchsim.query import parse
 
@@ -19,7 +19,7 @@ def _open_and_search(path: str, cache: str, barrier: object, results: object) ->
 
     os.environ["SEARCHSIM_CACHE"] = cache
     barrier.wait()  # type: ignore[attr-defined]
-    engine = open_engine(corpora.Corpus(Path(path)))
+    engine = open_embedded(corpora.Corpus(Path(path)))
     hits = asyncio.run(engine.search(parse("bicycle stability"), 5))
     results.put([h.document.id for h in hits])  # type: ignore[attr-defined]
 
@@ -53,9 +53,9 @@ def test_an_index_is_kept_under_the_hash_of_its_documents(quickstart: Corpus, tm
     assert index_folder(Corpus(copy)).name not in (index_folder(quickstart).name,)
 
 
-def test_an_unknown_engine_is_named(quickstart: Corpus) -> None:
+def test_an_unknown_engine_is_named() -> None:
     with pytest.raises(UsageError, match="engines: tantivy"):
-        open_engine(quickstart, "sphinx")
+        EngineChoice("sphinx")
 
 
 def test_documents_with_one_id_are_refused_before_an_index_is_built(tmp_path: Path) -> None:
@@ -64,4 +64,4 @@ def test_documents_with_one_id_are_refused_before_an_index_is_built(tmp_path: Pa
     line = '{"id": "one", "url": "https://a.org/%d", "title": "T", "body": "B"}\n'
     (tmp_path / "documents.jsonl").write_text(line % 1 + line % 2)
     with pytest.raises(CorpusError, match="stands twice"):
-        open_engine(Corpus(tmp_path))
+        open_embedded(Corpus(tmp_path))

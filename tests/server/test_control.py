@@ -157,3 +157,42 @@ async def test_an_error_of_ours_is_no_traceback(
     assert "Traceback" not in text
     (event,) = context.worlds.events("k")
     assert (event["event"], event["status"]) == ("fault", 500)
+
+
+async def test_pages_of_other_sites_cannot_plan_worlds(http: aiohttp.ClientSession, url: str) -> None:
+    for origin, status in [("https://evil.example", 403), (url, 201)]:
+        async with http.post(f"{url}/_sim/worlds", json={"task": TASK}, headers={"Origin": origin}) as answer:
+            assert answer.status == status
+
+
+async def test_a_token_of_odd_characters(http: aiohttp.ClientSession, context: Context) -> None:
+    context.control_token = "secret"
+    async with running(context) as url:
+        for path in ("/", "/_sim/health"):
+            async with http.get(url + path, headers={"Authorization": "Bearer ü"}) as answer:
+                assert answer.status == 401
+
+
+async def test_a_given_pool_may_not_pass_for_an_organic_document(
+    http: aiohttp.ClientSession, url: str, context: Context
+) -> None:
+    organic = await context.engine.document("bicycle-stability-01")
+    assert organic
+    whole = {
+        "title": "T", "source_name": "S", "published": "2026-01-05", "snippet": "s" * 80, "body": "Bicycle.", "id": "own",
+        "url": "https://own.example/1",
+    }  # fmt: skip
+    for change, field in [
+        ({"id": organic.id}, "documents.0.id"),
+        ({"url": organic.url + "#x"}, "documents.0.url"),
+        ({"url": "http://[bad/x"}, "documents.0.url"),
+        ({"task": "anji-bridge"}, "documents.0.task"),
+    ]:
+        status, answer = await create(http, url, {"task": TASK, "documents": [{**whole, **change}]})
+        assert (status, answer["error"]["field"]) == (400, field)
+    twins = [whole, {**whole, "id": "own-2"}]
+    assert (await create(http, url, {"task": TASK, "documents": twins}))[0] == 400
+    many = [{**whole, "id": f"o{n}", "url": f"https://own.example/{n}"} for n in range(6)]
+    status, answer = await create(http, url, {"task": TASK, "documents": many})
+    assert (status, answer["error"]["field"]) == (400, "documents")
+    assert (await create(http, url, {"task": TASK, "documents": [whole]}))[0] == 201

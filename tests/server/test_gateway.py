@@ -179,6 +179,63 @@ async def test_the_key_of_the_upstream_is_sent_and_never_recorded(
     assert "very-secret" not in json.dumps(list(worlds.events("k")))
 
 
+async def test_an_agent_that_closes_a_stream_commits_no_fault(
+    http: aiohttp.ClientSession, url: str, context: Context, scripted_model: ScriptedModel
+) -> None:
+    scripted_model.answers = ["word " * 4000]
+    body = {"messages": messages("Hi"), "stream": True}
+    async with http.post(f"{url}/v1/chat/completions", json=body, headers=KEY) as answer:
+        await answer.content.readany()
+        answer.close()
+    for _ in range(100):
+        events = list(context.worlds.events("k"))
+        if events:
+            break
+        await asyncio.sleep(0.02)
+    assert [e["event"] for e in events] == ["model"]
+    assert await reasons(context.worlds, context.worlds.get("k"), events) == []
+
+
+async def test_an_answer_after_the_worlds_end_belongs_to_no_world(
+    http: aiohttp.ClientSession, url: str, context: Context, scripted_model: ScriptedModel
+) -> None:
+    scripted_model.delay = 0.3
+    call = asyncio.create_task(chat(http, url, {"messages": messages("Hi")}))
+    await asyncio.sleep(0.1)
+    context.worlds.end("k")
+    context.worlds.create(TASK, key="k")
+    await call
+    assert list(context.worlds.events("k")) == []
+
+
+async def test_the_model_has_one_name(http: aiohttp.ClientSession, url: str, scripted_model: ScriptedModel) -> None:
+    scripted_model.called = "/some/path/weights.gguf"
+    _, answer = await chat(http, url, {"messages": messages("Hi")})
+    assert answer["model"] == "scripted"
+    async with http.post(
+        f"{url}/v1/chat/completions", json={"messages": messages("Hi"), "stream": True}, headers=KEY
+    ) as stream:
+        assert "weights" not in await stream.text()
+
+
+async def test_models_of_the_upstream(
+    worlds: Worlds, http: aiohttp.ClientSession, scripted_model: ScriptedModel
+) -> None:
+    upstream = Upstream(f"{scripted_model.url}/v1")
+    async with running(Context(worlds, upstream)) as url, http.get(f"{url}/v1/models", headers=KEY) as answer:
+        assert [m["id"] for m in (await answer.json())["data"]] == ["scripted-a", "scripted-b"]
+    await upstream.close()
+    async with running(Context(worlds)) as url, http.get(f"{url}/v1/models", headers=KEY) as answer:
+        assert (await answer.json())["data"] == []
+    assert list(worlds.events("k")) == [], "listing models is no fault"
+
+
+async def test_searching_alone_makes_no_matcher(http: aiohttp.ClientSession, url: str, context: Context) -> None:
+    async with http.post(f"{url}/search", json={"q": "bicycle"}, headers={"X-API-KEY": "k"}):
+        pass
+    assert context.matchers == {}
+
+
 async def test_models(http: aiohttp.ClientSession, url: str) -> None:
     async with http.get(f"{url}/v1/models", headers=KEY) as answer:
         assert [m["id"] for m in (await answer.json())["data"]] == ["scripted"]

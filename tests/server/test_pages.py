@@ -38,11 +38,16 @@ async def test_injected_pages_exist_in_their_world_alone(
     http: aiohttp.ClientSession, url: str, context: Context, bad: Document
 ) -> None:
     context.worlds.create(TASK, {"budget": 0}, key="control")
-    for prefix, status in [("", 404), ("/w/k", 200), ("/w/control", 404), ("/w/unknown", 404)]:
+    for prefix, page, reader in [
+        ("", 404, 404),
+        ("/w/k", 200, 200),
+        ("/w/control", 404, 404),
+        ("/w/unknown", 403, 401),
+    ]:
         async with http.get(f"{url}{prefix}/page", params={"url": bad.url}) as answer:
-            assert answer.status == status, prefix
+            assert answer.status == page, prefix
         async with http.get(f"{url}{prefix}/jina/{bad.url}") as answer:
-            assert answer.status == status, prefix
+            assert answer.status == reader, prefix
     events = list(context.worlds.events("k"))
     assert [(e["dialect"], e["found"], e["injected"]) for e in events] == [("page", True, True), ("jina", True, True)]
     async with http.get(f"{url}/jina/{bad.url}", headers={"Authorization": "Bearer k"}) as answer:
@@ -82,3 +87,39 @@ def test_markdown_as_text() -> None:
     assert plain_text(body) == (
         "Head\n\nSome text with code over lines.\n\na\tb\n\n1\t2\n\none\n\ntwo\n\nx = 1\n\n<b>raw</b>"
     )
+
+
+async def test_an_unknown_key_is_refused_and_a_missing_one_is_not(
+    http: aiohttp.ClientSession, url: str, organic: Document
+) -> None:
+    wrong = {"Authorization": "Bearer wrong"}
+    async with http.get(f"{url}/jina/{organic.url}", headers={**wrong, "Accept": "application/json"}) as answer:
+        assert answer.status == 401
+        assert (await answer.json())["name"] == "AuthenticationFailedError"
+    async with http.get(f"{url}/page", params={"url": organic.url}, headers=wrong) as answer:
+        assert answer.status == 403
+    async with http.get(f"{url}/page", params={"url": organic.url}) as answer:
+        assert answer.status == 200
+    async with http.head(f"{url}/page", params={"url": organic.url}) as answer:
+        assert answer.status == 200
+
+
+async def test_the_reader_bears_odd_posts_and_odd_keys(
+    http: aiohttp.ClientSession, url: str, context: Context, organic: Document
+) -> None:
+    form = aiohttp.FormData()
+    form.add_field("url", "x", filename="f")
+    for data, kind in [
+        (form, None),
+        (b"--", "multipart/form-data"),
+        (b"x", "text/plain; charset=nonsense"),
+        (b"[]", None),
+    ]:
+        headers = {"Content-Type": kind} if kind else {}
+        async with http.post(f"{url}/jina/", data=data, headers=headers) as answer:
+            assert answer.status == 400
+    async with http.post(f"{url}/jina/", data={"url": organic.url}) as answer:
+        assert answer.status == 200
+    context.worlds.create(TASK, key="jina")
+    async with http.get(f"{url}/w/jina/jina/{organic.url}") as answer:
+        assert answer.status == 200

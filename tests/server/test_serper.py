@@ -120,6 +120,10 @@ async def test_a_bad_key(http: aiohttp.ClientSession, url: str, given: str | Non
         ({"q": "x", "num": "many"}, "Invalid num"),
         ({"q": "x", "num": 0}, "Invalid num"),
         ({"q": "x", "num": True}, "Invalid num"),
+        ({"q": "x", "num": "1_0"}, "Invalid num"),
+        ({"q": "x", "num": "٣"}, "Invalid num"),
+        ({"q": "x", "num": 2.5}, "Invalid num"),
+        ({"q": "x", "type": "images"}, "Unknown type"),
         ({"q": "x", "page": -1}, "Invalid page"),
         ({"q": "x" * 3000}, "too long"),
         ("a string", "must be an object"),
@@ -198,3 +202,12 @@ async def test_every_request_is_on_record(http: aiohttp.ClientSession, url: str,
 )
 def test_dates(day: date, language: str, shown: str) -> None:
     assert shown_date(day, date(2026, 9, 1), language) == shown
+
+
+async def test_what_is_no_plain_value_is_not_echoed(http: aiohttp.ClientSession, url: str, key: str) -> None:
+    deep: object = 1
+    for _ in range(500):
+        deep = [deep]
+    status, answer = await post(http, f"{url}/search", {"q": "bicycle", "gl": deep, "num": 10.0})
+    assert status == 200
+    assert answer["searchParameters"] == {"q": "bicycle", "type": "search", "num": 10, "engine": "google"}

@@ -9,6 +9,7 @@ language analyzers, no scripts; searchsim needs none of them.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -62,15 +63,16 @@ class Node:
                 os.kill(self.pid, signal.SIGKILL)
                 deadline += 20
             time.sleep(0.05)
+        _children.pop(self.pid, None)
+
+
+_children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def _alive(pid: int) -> bool:
     """Whether a process runs; a child of ours that has ended is reaped here."""
-    try:
-        if os.waitpid(pid, os.WNOHANG)[0] == pid:
-            return False
-    except ChildProcessError:
-        pass
+    if pid in _children:
+        return _children[pid].poll() is None
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -121,7 +123,8 @@ def version() -> str:
 
 def _cache() -> Path:
     base = os.environ.get("SEARCHSIM_TOOLS_CACHE") or Path.home() / ".cache" / "searchsim-tools"
-    return Path(base) / f"elasticsearch-{version()}"
+    made_of = hashlib.sha256((HERE / "EsNode.java").read_bytes() + (HERE / "pom.xml").read_bytes()).hexdigest()
+    return Path(base) / f"elasticsearch-{version()}-{made_of[:8]}"
 
 
 def _jars() -> Path:
@@ -213,6 +216,7 @@ def start_node(home: Path, *, heap: str = "1g", port: int | None = None) -> Node
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=home
         )
+    _children[process.pid] = process
     node = Node(f"http://127.0.0.1:{http}", process.pid, home)
     try:
         _wait(node)

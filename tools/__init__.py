@@ -1,0 +1,1 @@
+"""Tools for development; none of them is shipped."""

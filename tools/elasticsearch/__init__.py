@@ -1,0 +1,1 @@
+"""A genuine Elasticsearch node."""
