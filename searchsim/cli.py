@@ -7,8 +7,9 @@ import logging
 import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -26,6 +27,7 @@ from searchsim.corpus import Corpus
 from searchsim.engine import SearchEngine
 from searchsim.engine.opening import ENGINES, EngineChoice, open_engine
 from searchsim.errors import SearchsimError, UsageError
+from searchsim.importers import IMPORTERS, run_import
 from searchsim.injection import load_factors
 from searchsim.server.app import running
 from searchsim.server.context import Context
@@ -48,6 +50,8 @@ world_app = typer.Typer(help="Worlds of a running server.", no_args_is_help=True
 agent_app = typer.Typer(help="Agents: list, check, run.", no_args_is_help=True, rich_markup_mode=None)
 local_app = typer.Typer(help="The small local model.", no_args_is_help=True, rich_markup_mode=None)
 misknow_app = typer.Typer(help="Misleading documents.", no_args_is_help=True, rich_markup_mode=None)
+bench_app = typer.Typer(help="Benchmarks.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(bench_app, name="bench")
 app.add_typer(corpus_app, name="corpus")
 app.add_typer(world_app, name="world")
 app.add_typer(agent_app, name="agent")
@@ -181,7 +185,10 @@ def serve(
     last_list: LastListOption = None,
     host: Annotated[str, typer.Option(help="Where to listen; another than loopback needs --public.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 for any free one.", min=0, max=65535)] = 8080,
-    upstream: Annotated[str | None, typer.Option(help="The model behind /v1: a URL, or `local`.")] = None,
+    upstream: Annotated[
+        str | None,
+        typer.Option(envvar="SEARCHSIM_UPSTREAM", help="The model behind /v1: a URL, or `local`."),
+    ] = None,
     model: Annotated[str | None, typer.Option(help="The model to ask the upstream for; else the local one.")] = None,
     store: Annotated[
         str | None,
@@ -358,18 +365,61 @@ def corpus_index(
 
 @corpus_app.command("import")
 def corpus_import(
-    kind: Annotated[str, typer.Argument(help="deepresearch-bench")],
-    file: Annotated[Path, typer.Argument(help="The file to read.")],
-    out: Annotated[Path, typer.Option(help="The new corpus's folder.")] = Path("deepresearch-bench"),
+    kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(IMPORTERS)}.")],
+    source: Annotated[str, typer.Argument(help="The file, folder or id to read.")],
+    out: Annotated[Path | None, typer.Option(help="The new corpus's folder; else one of the kind's name.")] = None,
+    tasks: Annotated[Path | None, typer.Option(help="A file of tasks, where the kind takes one.")] = None,
+    language: Annotated[str | None, typer.Option(help="The documents' language, where they don't say it.")] = None,
+    today: Annotated[
+        str | None, typer.Option(help="The corpus's today, YYYY-MM-DD; else the day of the import.")
+    ] = None,
 ) -> None:
-    """Make a corpus of somebody else's data.
+    """Make a corpus of somebody else's data: all of it, or nothing.
 
     Example: searchsim corpus import deepresearch-bench query.jsonl --out my-home/corpora/drb
     """
-    if kind != "deepresearch-bench":
-        raise UsageError(f"can't import {kind!r}; what can be imported: deepresearch-bench")
-    count = corpora.import_deepresearch_bench(file, out)
-    _say(f"{count} tasks in {out}")
+    with _counting(f"importing {source}") as tell:
+        made = run_import(kind, source, out or Path(kind), tell, today=_date(today), tasks=tasks, language=language)
+    _say(f"{made.tasks} tasks, {made.documents} documents, {made.misleading} misleading documents in {made.path}")
+    if not made.tasks:
+        _say("a corpus needs tasks: write some into its tasks.jsonl")
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError as error:
+        raise UsageError(f"--today {text}: write YYYY-MM-DD") from error
+
+
+@contextmanager
+def _counting(what: str) -> Iterator[Callable[[int], None]]:
+    """A count on stderr, where the whole isn't known."""
+    columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,.0f}"))
+    with Progress(*columns, console=_err, transient=True) as bar:
+        job = bar.add_task(what, total=None)
+        yield lambda done: bar.update(job, completed=done)
+
+
+@corpus_app.command("synthesize")
+def corpus_synthesize(
+    out: Annotated[Path, typer.Option(help="The new corpus's folder.")],
+    documents: Annotated[int, typer.Option(help="How many documents.", min=1)] = 10_000,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same corpus.")] = 0,
+    languages: Annotated[
+        list[str] | None, typer.Option("--language", help="en or zh; may stand twice; else both.")
+    ] = None,
+    tasks: Annotated[int, typer.Option(help="How many tasks.", min=1)] = 20,
+) -> None:
+    """Make a corpus for load tests: plausible titles, sites and dates, Zipfian text that means nothing.
+
+    Example: searchsim corpus synthesize --documents 100000 --out my-home/corpora/load
+    """
+    from searchsim.synthesis import synthesize
+
+    with _counting("making documents") as tell:
+        made = synthesize(out, documents, seed=seed, languages=languages or ("en", "zh"), tasks=tasks, progress=tell)
+    _say(f"{made.tasks} tasks and {made.documents} documents in {made.path}")
 
 
 @misknow_app.command("publish")
@@ -620,6 +670,57 @@ def demo(
     show(runs, console if console.is_terminal else Console(width=160))
     page = write_page(loaded, runs, out)
     _say(f"\nEach run with its searches, what was served where, and its report: {page}")
+
+
+@bench_app.command("engine")
+def bench_engine(
+    documents: Annotated[int, typer.Option(help="Size of the synthetic corpus.", min=100)] = 10_000,
+    engines: Annotated[str, typer.Option(help="With commas: tantivy, elasticsearch.")] = "tantivy",
+    seconds: Annotated[float, typer.Option(help="How long each level is measured.", min=0.1)] = 4.0,
+    queries: Annotated[Path | None, typer.Option(help="DeepResearch Bench's query.jsonl, to search for.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure engines, each beside its bare floor, in one run.
+
+    Example: searchsim bench engine --documents 100000 --engines tantivy,elasticsearch
+    """
+    from searchsim import bench
+
+    names = [e.strip() for e in engines.split(",")]
+    rows = asyncio.run(bench.bench_engine(documents, names, seconds=seconds, file=queries, say=_tell))
+    _show_rows(rows, as_json)
+
+
+@bench_app.command("server")
+def bench_server(
+    documents: Annotated[int, typer.Option(help="Size of the synthetic corpus.", min=100)] = 10_000,
+    seconds: Annotated[float, typer.Option(help="How long each level is measured.", min=0.1)] = 4.0,
+    queries: Annotated[Path | None, typer.Option(help="DeepResearch Bench's query.jsonl, to search for.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the server, with injection, snippets and trace, beside a canned answer and the engine in process.
+
+    Example: searchsim bench server --documents 100000
+    """
+    from searchsim import bench
+
+    _show_rows(asyncio.run(bench.bench_server(documents, seconds=seconds, file=queries, say=_tell)), as_json)
+
+
+def _tell(what: str) -> None:
+    _err.print(what, markup=False)
+
+
+def _show_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        _print(rows)
+        return
+    names = list(dict.fromkeys(n for row in rows for n in row))
+    table = Table(*names, box=None)
+    for row in rows:
+        values = [row.get(n, "") for n in names]
+        table.add_row(*(f"{v:,.1f}" if isinstance(v, float) else str(v) for v in values))
+    _show(table)
 
 
 @app.command("factors")

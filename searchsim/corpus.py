@@ -1,4 +1,4 @@
-"""Load, check and import corpora.
+"""Load and check corpora.
 
 A corpus is a folder:
 
@@ -54,7 +54,6 @@ __all__ = [
     "Corpus",
     "Fault",
     "check",
-    "import_deepresearch_bench",
     "installed",
     "load",
     "republish",
@@ -410,58 +409,3 @@ def _write(path: Path, content: bytes) -> None:
     beside = path.with_name(f".{path.name}.new")
     beside.write_bytes(content)
     beside.replace(path)
-
-
-def import_deepresearch_bench(file: Path, out: Path) -> int:
-    """Make a corpus of DeepResearch Bench's ``query.jsonl`` (keys id, topic, language, prompt): tasks alone.
-
-    Args:
-        file: The bench's file.
-        out: The corpus's folder; it must not exist yet, or be empty.
-
-    Returns:
-        The number of tasks.
-
-    Raises:
-        UsageError: The file isn't the bench's, or the folder is filled. Nothing is written then.
-    """
-    if not file.is_file():
-        raise UsageError(f"{file}: no such file")
-    if out.exists() and any(out.iterdir()):
-        raise UsageError(f"{out} exists and isn't empty: name another folder with --out")
-    lines = []
-    seen = set()
-    for number, record, broken in _records(file):
-        if broken:
-            raise UsageError(f"{file}:{number}: {broken}")
-        keys = ("id", "language", "prompt")
-        missing = [k for k in keys if not isinstance(record, dict) or not record.get(k)]
-        if missing:
-            raise UsageError(
-                f"{file}:{number}: {missing[0]}: missing; the bench's lines have id, topic, language, prompt"
-            )
-        task = {
-            "id": f"drb-{record['id']}",
-            "question": str(record["prompt"]),
-            "language": str(record["language"]),
-            "topic": str(record.get("topic") or ""),
-        }
-        if task["id"] in seen:
-            raise UsageError(f"{file}:{number}: id: {record['id']!r} stands twice")
-        if wrong := faults_in("task", task):
-            raise UsageError(f"{file}:{number}: {wrong[0][0]}: {wrong[0][1]}")
-        seen.add(task["id"])
-        lines.append(orjson.dumps(task))
-    if not lines:
-        raise UsageError(f"{file} has no tasks")
-    out.mkdir(parents=True, exist_ok=True)
-    facts = {
-        "name": "deepresearch-bench" if out.name in ("", ".") else out.name,
-        "title": "DeepResearch Bench",
-        "description": "The bench's research tasks; documents and blueprints are yours to add.",
-        "today": date.today().isoformat(),
-        "license": "Apache-2.0 (DeepResearch Bench)",
-    }
-    _write(out / "corpus.yaml", yaml.safe_dump(facts, sort_keys=False).encode())
-    _write(out / "tasks.jsonl", b"\n".join(lines) + b"\n")
-    return len(lines)

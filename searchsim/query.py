@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -110,9 +111,11 @@ class Query:
         """Whether a document is an answer to this query: every engine's results must agree with this."""
         return self._matches(_Parts(document))
 
-    def matches_tokens(self, document: Document, title: Sequence[str], body: Sequence[str]) -> bool:
-        """`matches` for a document whose tokens are at hand."""
-        return self._matches(_Parts(document, title, body))
+    def matches_tokens(
+        self, document: Document, title: Sequence[str], body: Sequence[str], vocabulary: Set[str]
+    ) -> bool:
+        """`matches` for a document whose tokens, and the set of them, are at hand."""
+        return self._matches(_Parts(document, title, body, vocabulary))
 
     def _matches(self, parts: _Parts) -> bool:
         published = parts.document.published
@@ -143,12 +146,16 @@ class _Parts:
     """A document's tokens, made when asked for."""
 
     def __init__(
-        self, document: Document, title: Sequence[str] | None = None, body: Sequence[str] | None = None
+        self,
+        document: Document,
+        title: Sequence[str] | None = None,
+        body: Sequence[str] | None = None,
+        vocabulary: Set[str] | None = None,
     ) -> None:
         self.document = document
         self.title = tokens(document.title) if title is None else title
         self.body = tokens(document.body) if body is None else body
-        self.vocabulary = {*self.title, *self.body}
+        self.vocabulary: Set[str] = {*self.title, *self.body} if vocabulary is None else vocabulary
 
     def holds(self, clause: Clause) -> bool:
         match clause:
@@ -214,6 +221,7 @@ _LEXEME = re.compile(
 )
 
 
+@lru_cache(maxsize=8192)
 def parse(text: str, *, tbs: str = "", today: date | None = None) -> Query:
     """The query of a search string.
 

@@ -26,16 +26,18 @@ class PoolDocument:
     document: MisleadingDocument
     streams: dict[str, tuple[str, ...]]
     counts: dict[str, Counter[str]]
+    vocabulary: frozenset[str]
 
     @classmethod
     def of(cls, document: MisleadingDocument) -> PoolDocument:
         """Count a document's tokens."""
         streams = {f: tuple(tokens(getattr(document, f) or "")) for f in ("title", "snippet", "body")}
-        return cls(document, streams, {f: Counter(s) for f, s in streams.items()})
+        vocabulary = frozenset(streams["title"] + streams["body"])
+        return cls(document, streams, {f: Counter(s) for f, s in streams.items()}, vocabulary)
 
     def matches(self, query: Query) -> bool:
         """Whether the document answers a query."""
-        return query.matches_tokens(self.document, self.streams["title"], self.streams["body"])
+        return query.matches_tokens(self.document, self.streams["title"], self.streams["body"], self.vocabulary)
 
 
 ScoredPool = list[tuple[MisleadingDocument, float]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
 from functools import lru_cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
@@ -81,14 +81,20 @@ def field_length(length: int) -> int:
     return 24 + ((rest >> shift) << shift)
 
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_ENDS = (". ", "! ", "? ", "\n", "。", "！", "？")
 _MARKUP = re.compile(r"^#+\s*|[*_`|]|^\s*[-–]\s+|\[(\d+)\]|^-{3,}$", re.MULTILINE)
+_READ = 40_000
+_WORDS = 24
+_PLACES = 6
 
 
-def snippet(document: Document, words: Sequence[str] = ()) -> str:
-    """What a result shows of a document: the authored snippet, else the sentences nearest to the query.
+@lru_cache(maxsize=65_536)
+def snippet(document: Document, words: tuple[str, ...] = ()) -> str:
+    """What a result shows of a document: the authored snippet, else the passage nearest to the query.
 
-    Organic and injected documents both come through here, so that nothing but their content tells them apart.
+    Organic and injected documents both come through here, so that nothing but their content tells them apart. The
+    passage is where most of the query's words stand close together, from the start of its sentence. Words are looked
+    for by their stems, as they stand: to analyse the bodies of ten documents would take longer than the search.
 
     Args:
         document: The document.
@@ -99,17 +105,49 @@ def snippet(document: Document, words: Sequence[str] = ()) -> str:
     """
     if document.snippet:
         return _cut(" ".join(document.snippet.split()))
-    wanted = set(words)
-    pieces = [" ".join(_MARKUP.sub("", s).split()) for s in _SENTENCE.split(document.body)]
-    pieces = [p for p in pieces if len(p) > 20][:400]
-    if not pieces:
-        return _cut(" ".join(document.body.split()))
-    scores = [len(wanted.intersection(tokens(p))) for p in pieces]
-    best = max(range(len(pieces)), key=lambda i: (scores[i], -i))
-    chosen = pieces[best]
-    if len(chosen) < SNIPPET_LENGTH[0] and best + 1 < len(pieces):
-        chosen = f"{chosen} {pieces[best + 1]}"
-    return _cut(chosen)
+    body = document.body[:_READ]
+    start = _sentence_start(body, _densest(body, words))
+    return _cut(_clean(body[start : start + 4 * SNIPPET_LENGTH[1]]) or _clean(body))
+
+
+def _densest(body: str, words: tuple[str, ...]) -> int:
+    """Where the window of a snippet's length starts that holds most of the words."""
+    folded = body.lower()
+    if len(folded) != len(body):
+        folded = body
+    places: list[tuple[int, int]] = []
+    for number, word in enumerate(dict.fromkeys(words[:_WORDS])):
+        place = folded.find(word)
+        for _ in range(_PLACES):
+            if place < 0:
+                break
+            places.append((place, number))
+            place = folded.find(word, place + len(word))
+    places.sort()
+    best, most, end = 0, 0, 0
+    held: Counter[int] = Counter()
+    for place, number in places:
+        while end < len(places) and places[end][0] < place + SNIPPET_LENGTH[1]:
+            held[places[end][1]] += 1
+            end += 1
+        if len(held) > most:
+            best, most = place, len(held)
+        held[number] -= 1
+        if not held[number]:
+            del held[number]
+    return best
+
+
+def _sentence_start(body: str, place: int) -> int:
+    """The start of the sentence at a place; where it is far off, the start of the word."""
+    start = max(found + len(end) if (found := body.rfind(end, 0, place)) >= 0 else 0 for end in _ENDS)
+    if place - start > SNIPPET_LENGTH[1] // 2:
+        start = max(body.rfind(" ", 0, place) + 1, start)
+    return start
+
+
+def _clean(piece: str) -> str:
+    return " ".join(_MARKUP.sub("", piece).split())
 
 
 def _cut(line: str) -> str:

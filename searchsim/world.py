@@ -71,12 +71,14 @@ class Answer:
         items: The results of this page.
         mode: How the list took pool documents.
         composition: The first page's composition; None on later pages.
+        query: What was asked for.
     """
 
     number: int
     items: tuple[Item, ...]
     mode: Mode
     composition: Composition | None
+    query: Query
 
 
 @dataclass(slots=True)
@@ -144,11 +146,11 @@ class World:
             first = (page - 1) * k
             hits = (await engine.search(query, min(first + k, _FIRST_PAGES * k)))[first : first + k]
             items = tuple(Item(h.document, h.score, False) for h in hits)
-            return Answer(entry.number, items, how.mode, None)
+            return Answer(entry.number, items, how.mode, None, query)
         if k not in entry.pages:
             entry.pages[k] = await self.compose(engine, query, k, how)
         composition = entry.pages[k]
-        return Answer(entry.number, composition.items, how.mode, composition)
+        return Answer(entry.number, composition.items, how.mode, composition, query)
 
     def admission(self, number: int, endpoint: str, text: str) -> Admission:
         """How the list of a number takes pool documents."""

@@ -1,4 +1,4 @@
-"""Faults are found and named; nothing at fault is loaded; the bench is imported."""
+"""Faults are found and named; nothing at fault is loaded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import pytest
 import yaml
 
 from searchsim import corpus as corpora
-from searchsim.corpus import Corpus, check, import_deepresearch_bench, republish
+from searchsim.corpus import Corpus, check, republish
 from searchsim.documents import Document, document_from, misleading_from, schema, to_record
 from searchsim.errors import CorpusError, UsageError
-
-BENCH = Path(__file__).parent.parent.parent / "shared" / "data" / "deepresearch-bench" / "query.jsonl"
 
 
 @pytest.fixture
@@ -185,45 +183,6 @@ def test_a_corpus_says_what_it_holds() -> None:
     (entry,) = [c for c in corpora.installed() if c["name"] == "quickstart"]
     assert (entry["tasks"], entry["documents"], entry["misleading"]) == (6, 168, 360)
     assert entry["languages"] == ["en", "zh"]
-
-
-def test_the_bench_is_imported(tmp_path: Path) -> None:
-    source = tmp_path / "query.jsonl"
-    rows = [
-        {"id": 1, "topic": "Art", "language": "zh", "prompt": "为什么？"},
-        {"id": 2, "topic": "Art", "language": "en", "prompt": "Why?"},
-    ]
-    source.write_text("\n".join(json.dumps(r) for r in rows))
-    out = tmp_path / "bench"
-    assert import_deepresearch_bench(source, out) == 2
-    assert faults(out) == []
-    corpus = Corpus(out)
-    assert corpus.tasks["drb-1"].question == "为什么？"
-    assert list(corpus.documents()) == []
-    with pytest.raises(UsageError, match="isn't empty"):
-        import_deepresearch_bench(source, out)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("{", ":1: not a JSON value"), ("[1]", ":1: id: missing"), ('{"id": 1, "prompt": "x"}', ":1: language: missing"),
-     ("", "has no tasks"), ('{"id":1,"language":"en","prompt":"x"}\n{"id":1,"language":"en","prompt":"y"}', ":2: id: 1 stands twice")],
-)  # fmt: skip
-def test_a_bench_at_fault_leaves_nothing(tmp_path: Path, text: str, expected: str) -> None:
-    source = tmp_path / "query.jsonl"
-    source.write_text(text)
-    with pytest.raises(UsageError) as caught:
-        import_deepresearch_bench(source, tmp_path / "out")
-    assert expected in str(caught.value)
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_benchs_own_file_where_it_lies(tmp_path: Path) -> None:
-    if not BENCH.is_file():
-        # The published file isn't ours to ship; without it the test above has shown the format.
-        return
-    assert import_deepresearch_bench(BENCH, tmp_path / "out") == 100
-    assert {t.language for t in Corpus(tmp_path / "out").tasks.values()} == {"en", "zh"}
 
 
 def test_schemas_describe_the_records() -> None:

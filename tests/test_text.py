@@ -87,21 +87,32 @@ def _document(body: str, authored: str | None = None) -> Document:
 
 
 def test_an_authored_snippet_is_shown_whatever_the_query() -> None:
-    assert snippet(_document("Body.", "Authored  text\nof it."), ["body"]) == "Authored text of it."
+    assert snippet(_document("Body.", "Authored  text\nof it."), ("body",)) == "Authored text of it."
 
 
-def test_without_one_the_sentences_nearest_to_the_query_are_shown() -> None:
+def test_without_one_the_passage_nearest_to_the_query_is_shown() -> None:
     body = (
         "# Heading\n\nThe first sentence speaks of ships and sails. The second one is about **lighthouses** on rocks.\n"
     )
-    shown = snippet(_document(body), tokens("lighthouse rock"))
-    assert "lighthouses on rocks" in shown
+    shown = snippet(_document(body), tuple(tokens("lighthouse rock")))
+    assert shown == "The second one is about lighthouses on rocks."
     assert "#" not in shown
     assert "*" not in shown
 
 
 @given(st.text(max_size=600), st.text(max_size=30))
 def test_a_snippet_is_one_line_of_bounded_length(body: str, query: str) -> None:
-    shown = snippet(_document(body), tokens(query))
+    shown = snippet(_document(body), tuple(tokens(query)))
     assert "\n" not in shown
     assert len(shown) <= SNIPPET_LENGTH[1]
+
+
+def test_the_passage_is_where_the_words_stand_close_together() -> None:
+    filler = "Nothing of note happened in that year and the ledger says so. " * 30
+    body = f"{filler}A bridge was planned. {filler}The stone bridge over the river was paid for in salt. {filler}"
+    assert snippet(_document(body), ("stone", "bridg", "river", "salt")).startswith("The stone bridge over the river")
+    chinese = (
+        "那一年没有什么可说的事情发生。" * 40 + "雕版可以存版随需重印，刻工也便宜。" + "后来的事情大家都知道了。" * 30
+    )
+    assert snippet(_document(chinese), tuple(tokens("存版重印 刻工"))).startswith("雕版可以存版随需重印")
+    assert snippet(_document(filler), ("absent",)).startswith("Nothing of note")

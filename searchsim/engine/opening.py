@@ -11,6 +11,7 @@ from typing import Any
 
 from searchsim.corpus import Corpus
 from searchsim.engine import SearchEngine
+from searchsim.engine.caching import CachingEngine
 from searchsim.engine.embedded import INDEX_VERSION, EmbeddedEngine, build
 from searchsim.errors import CorpusError, UsageError
 from searchsim.home import cache_folder
@@ -47,7 +48,7 @@ async def open_engine(
 
     Args:
         corpus: The corpus.
-        choice: Which engine; None is the embedded one.
+        choice: Which engine; None is the embedded one. Its lists are cached, except those of recordings, which grow.
         progress: Called with the number of documents indexed so far, where an index has to be made.
 
     Raises:
@@ -61,12 +62,12 @@ async def open_engine(
         from searchsim.engine.elasticsearch import ElasticsearchEngine, ElasticsearchSettings
 
         settings = ElasticsearchSettings.from_environment(**chosen.elasticsearch)
-        return await ElasticsearchEngine.open(corpus, settings, progress)
+        return CachingEngine(await ElasticsearchEngine.open(corpus, settings, progress))
     if chosen.name == "recorded":
         from searchsim.engine.recorded import RecordedEngine, RecordedSettings
 
         return RecordedEngine(corpus, RecordedSettings.from_environment(corpus, **chosen.recorded))
-    return open_embedded(corpus, progress)
+    return CachingEngine(open_embedded(corpus, progress))
 
 
 def index_folder(corpus: Corpus) -> Path:

@@ -91,4 +91,4 @@ def run_import(
             raise UsageError(f"importing {kind} takes {takes}, not --{name}")
     with drafting(out, today or date.today(), progress) as draft:
         importer.add(source, draft, **given)
-        return draft.finish(kind, source, given, out)
+        return draft.finish(kind, source, given)

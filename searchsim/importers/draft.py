@@ -53,11 +53,12 @@ class Draft:
         sources: What was read: path or name, size in bytes and SHA-256 where it is a file.
     """
 
-    def __init__(self, folder: Path, name: str, today: date, progress: Callable[[int], None] | None) -> None:
-        self.facts: dict[str, str] = {"name": safe_id(name), "description": "", "today": today.isoformat()}
+    def __init__(self, folder: Path, out: Path, today: date, progress: Callable[[int], None] | None) -> None:
+        self.facts: dict[str, str] = {"name": safe_id(out.name), "description": "", "today": today.isoformat()}
         self.notes: Counter[str] = Counter()
         self.sources: list[dict[str, Any]] = []
         self._folder = folder
+        self._out = out
         self._checker = Checker({"today": today.isoformat()})
         self._files: dict[str, BinaryIO] = {}
         self._hashes: dict[str, Any] = {}
@@ -162,7 +163,7 @@ class Draft:
         for file in self._files.values():
             file.close()
 
-    def finish(self, kind: str, source: str, options: Mapping[str, Any], out: Path) -> Imported:
+    def finish(self, kind: str, source: str, options: Mapping[str, Any]) -> Imported:
         """Write corpus.yaml and manifest.json, and put the folder in its place."""
         self._open("tasks.jsonl")
         self.close()
@@ -179,19 +180,19 @@ class Draft:
             "date": date.today().isoformat(),
             "searchsim": __version__,
             "counts": {FILES[f]: self._counts[f] for f in FILES if f in self._hashes},
-            "notes": dict(sorted(self.notes.items())),
+            "notes": {k: n for k, n in sorted(self.notes.items()) if n},
             "sources": self.sources,
             "files": files,
         }
         (self._folder / "manifest.json").write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
-        self._folder.replace(out)
+        self._folder.replace(self._out)
         if self._progress:
             self._progress(self._written())
         return Imported(
             tasks=self._counts["tasks.jsonl"],
             documents=self._counts["documents.jsonl"],
             misleading=self._counts["misleading.jsonl"],
-            path=out,
+            path=self._out,
         )
 
 
@@ -203,7 +204,7 @@ def drafting(out: Path, today: date, progress: Callable[[int], None] | None) -> 
         UsageError: `out` is filled or no folder can be made there.
         SearchsimError: Writing failed, e.g. on a full disk.
     """
-    out = out.absolute()
+    out = out.resolve()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} exists and isn't empty: name another folder with --out")
     missing = [p for p in (out.parent, *out.parent.parents) if not p.exists()]
@@ -212,7 +213,7 @@ def drafting(out: Path, today: date, progress: Callable[[int], None] | None) -> 
         folder.mkdir(parents=True)
     except OSError as error:
         raise UsageError(f"{out}: can't be made: {error.strerror}: name another folder with --out") from error
-    draft = Draft(folder, out.name, today, progress)
+    draft = Draft(folder, out, today, progress)
     done = False
     try:
         yield draft

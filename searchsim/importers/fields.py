@@ -37,7 +37,9 @@ _TIME = re.compile(r"(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}.*", re.DOTALL)
 
 
 def mapped(record: object, place: str, fields: Mapping[str, Sequence[str]]) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """A record with our names, and what the source calls each field. Other fields are left out; numbers as ids are text.
+    """A record with our names, and what the source calls each field.
+
+    Other fields are left out; an id that is a number becomes text.
 
     Raises:
         UsageError: The record is no object.

@@ -143,7 +143,7 @@ async def _answer(context: Context, world: World, path: str, fields: Mapping[str
     text, tbs = str(fields["q"]), str(fields.get("tbs") or "")
     answer = await context.worlds.search(world, dialect="serper", endpoint=endpoint, text=text, tbs=tbs, k=k, page=page)
     context.note(world, (item.document for item in answer.items))
-    words = context.worlds.parse(endpoint, text).words
+    words = answer.query.words
     language = str(fields.get("hl") or "")
     today = context.worlds.corpus.today
     rows = [_row(endpoint, n, i, words, language, today) for n, i in enumerate(answer.items, start=1)]

@@ -15,6 +15,7 @@ import pytest
 from searchsim.corpus import Corpus
 from searchsim.documents import Document, to_record
 from searchsim.engine import SearchEngine
+from searchsim.engine.caching import CachingEngine
 from searchsim.engine.elasticsearch import ElasticsearchEngine, ElasticsearchSettings
 from searchsim.engine.embedded import EmbeddedEngine, build
 from tools.elasticsearch.node import NodeError, start_node
@@ -70,14 +71,14 @@ def corpus_of(folder: Path, documents: list[Document], name: str = "small") -> C
     return Corpus(folder)
 
 
-@pytest.fixture(scope="session", params=["tantivy", "elasticsearch", "elasticsearch with 3 shards"])
+@pytest.fixture(scope="session", params=["tantivy", "tantivy cached", "elasticsearch", "elasticsearch with 3 shards"])
 def make_engine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, run: Run[SearchEngine]
 ) -> Iterator[Maker]:
     """Makes a real engine of each kind over some documents."""
     opened: list[SearchEngine] = []
     settings = None
-    if request.param != "tantivy":
+    if not request.param.startswith("tantivy"):
         shards = 3 if "3" in request.param else 1
         settings = ElasticsearchSettings(request.getfixturevalue("elasticsearch_url"), shards=shards)
 
@@ -85,7 +86,8 @@ def make_engine(
         folder = tmp_path_factory.mktemp("index")
         if settings is None:
             build(lambda: iter(documents), folder / "one")
-            return EmbeddedEngine(folder / "one")
+            embedded = EmbeddedEngine(folder / "one")
+            return CachingEngine(embedded, lists=20) if "cached" in request.param else embedded
         engine = run(ElasticsearchEngine.open(corpus_of(folder, documents), settings))
         opened.append(engine)
         return engine

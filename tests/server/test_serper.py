@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from searchsim.errors import EngineError
 from searchsim.server.context import Context
 from searchsim.server.serper import shown_date
 
@@ -211,3 +212,17 @@ async def test_what_is_no_plain_value_is_not_echoed(http: aiohttp.ClientSession,
     status, answer = await post(http, f"{url}/search", {"q": "bicycle", "gl": deep, "num": 10.0})
     assert status == 200
     assert answer["searchParameters"] == {"q": "bicycle", "type": "search", "num": 10, "engine": "google"}
+
+
+async def test_an_engine_that_fails_is_a_503_and_a_fault(
+    http: aiohttp.ClientSession, url: str, context: Context, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise EngineError("nothing is recorded for 'x'")
+
+    monkeypatch.setattr(context.worlds.engine, "search", fail)
+    status, answer = await post(http, f"{url}/search", {"q": "x"})
+    assert status == answer["statusCode"] == 503
+    assert "nothing is recorded" in answer["message"]
+    (event,) = context.worlds.events(key)
+    assert event["event"] == "fault"

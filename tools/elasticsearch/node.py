@@ -250,6 +250,10 @@ def healthy(url: str) -> bool:
 # --- for make ------------------------------------------------------------------------------------------------------
 
 
+# Compose wants the server's token whatever service is meant; this one reaches none.
+_COMPOSE_ENVIRONMENT = {"SEARCHSIM_CONTROL_TOKEN": "unused", **os.environ}
+
+
 def _state() -> Path:
     return _cache().parent / "node.json"
 
@@ -272,6 +276,7 @@ def _start() -> str:
             ["docker", "compose", "-f", str(COMPOSE), "up", "-d", "--wait", "elasticsearch"],
             check=True,
             stdout=sys.stderr,
+            env=_COMPOSE_ENVIRONMENT,
         )
         told = {"url": "http://127.0.0.1:9200", "docker": True}
     else:
@@ -289,7 +294,9 @@ def _stop() -> None:
         return
     told = json.loads(state.read_text())
     if told.get("docker"):
-        subprocess.run(["docker", "compose", "-f", str(COMPOSE), "stop", "elasticsearch"], check=True)
+        subprocess.run(
+            ["docker", "compose", "-f", str(COMPOSE), "stop", "elasticsearch"], check=True, env=_COMPOSE_ENVIRONMENT
+        )
     else:
         node = Node(told["url"], told["pid"], Path(told["home"]))
         # The process's number may have been given to another since: only a node of ours is ended.
