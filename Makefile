@@ -26,7 +26,7 @@ $(READY): requirements.txt pyproject.toml
 	  { echo "searchsim needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -m pip --version >/dev/null 2>&1 || \
 	  { echo "$(PYTHON) has no pip: install python3-pip, or name another with make PYTHON=..." >&2; exit 1; }
-	@echo "preparing .venv"
+	@echo "preparing .venv" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv --without-pip .venv
 	@test -x .venv/uv/bin/uv || $(PYTHON) -m pip install --quiet --disable-pip-version-check \
 	  --no-warn-script-location --root-user-action ignore --target .venv/uv uv

@@ -141,16 +141,21 @@ def _options(
 async def _open(corpus: Corpus, choice: EngineChoice) -> SearchEngine:
     """The corpus's engine; a bar on stderr where an index has to be made."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=_err, transient=True) as bar:
-        job = None
+    bar = Progress(*columns, console=_err, transient=True)
+    job = None
 
-        def tell(done: int) -> None:
-            nonlocal job
-            if job is None:
-                job = bar.add_task(f"indexing {corpus.name}", total=sum(1 for _ in corpus.documents()))
-            bar.update(job, completed=done)
+    def tell(done: int) -> None:
+        nonlocal job
+        if job is None:
+            bar.start()
+            job = bar.add_task(f"indexing {corpus.name}", total=sum(1 for _ in corpus.documents()))
+        bar.update(job, completed=done)
 
+    try:
         return await open_engine(corpus, choice, tell)
+    finally:
+        if job is not None:
+            bar.stop()
 
 
 @asynccontextmanager
@@ -370,9 +375,7 @@ def corpus_import(
     out: Annotated[Path | None, typer.Option(help="The new corpus's folder; else one of the kind's name.")] = None,
     tasks: Annotated[Path | None, typer.Option(help="A file of tasks, where the kind takes one.")] = None,
     language: Annotated[str | None, typer.Option(help="The documents' language, where they don't say it.")] = None,
-    today: Annotated[
-        str | None, typer.Option(help="The corpus's today, YYYY-MM-DD; else the day of the import.")
-    ] = None,
+    today: Annotated[str | None, typer.Option(help="The corpus's today, YYYY-MM-DD; else this day.")] = None,
 ) -> None:
     """Make a corpus of somebody else's data: all of it, or nothing.
 

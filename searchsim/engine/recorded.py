@@ -64,7 +64,7 @@ class RecordedSettings:
 
     @classmethod
     def from_environment(cls, corpus: Corpus, **given: Any) -> RecordedSettings:
-        """Settings as given, else of the environment (SEARCHSIM_RECORDED_… and SEARCHSIM_SERPER_KEY).
+        """Settings as given, else of the environment (docs/commands.md lists its variables).
 
         Raises:
             UsageError: The mode isn't one, or asking is wanted and there is no key.
