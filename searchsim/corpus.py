@@ -139,6 +139,13 @@ class Corpus:
         """
         yield from _load_lines(self.path / "documents.jsonl", "document", document_from)
 
+    def document_ids(self) -> Iterator[str]:
+        """The ids of all organic documents, unchecked."""
+        path = self.path / "documents.jsonl"
+        for _, record, _ in _records(path) if path.is_file() else ():
+            if isinstance(record, dict) and isinstance(record.get("id"), str):
+                yield record["id"]
+
     def texts(self) -> Iterator[Text]:
         """All written misleading texts."""
         yield from _load_lines(self.path / "texts.jsonl", "text", text_from)

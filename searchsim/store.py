@@ -69,8 +69,8 @@ class SqliteStore:
                 """
                 CREATE TABLE IF NOT EXISTS world (key TEXT PRIMARY KEY, record BLOB NOT NULL);
                 CREATE TABLE IF NOT EXISTS event (
-                    id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, event BLOB NOT NULL);
-                CREATE INDEX IF NOT EXISTS event_key ON event (key, id);
+                    key TEXT NOT NULL, id INTEGER NOT NULL, event BLOB NOT NULL, PRIMARY KEY (key, id)
+                ) WITHOUT ROWID;
                 """
             )
         except (sqlite3.Error, OSError) as error:
@@ -95,7 +95,10 @@ class SqliteStore:
 
     def append(self, key: str, event: Event) -> None:
         """See `Store.append`."""
-        self._db.execute("INSERT INTO event (key, event) VALUES (?, ?)", (key, orjson.dumps(event)))
+        self._db.execute(
+            "INSERT INTO event SELECT ?1, coalesce(max(id), 0) + 1, ?2 FROM event WHERE key = ?1",
+            (key, orjson.dumps(event)),
+        )
 
     def events(self, key: str) -> Iterator[Event]:
         """See `Store.events`."""

@@ -51,17 +51,19 @@ def _pairs(match: re.Match[str]) -> str:
 
 
 def spread(text: str) -> str:
-    """The text as the analyzer wants it: NFKC, CJK runs as overlapping pairs (a run of one stays single)."""
+    """The text as the analyzer wants it: NFKC, CJK runs as overlapping pairs (a run of one stays single).
+
+    A UTF-8 string can't hold lone surrogates; they are replaced first, since clients do send them.
+    """
+    if text.isascii():
+        return text
+    text = text.encode("utf-8", "replace").decode("utf-8")
     return _CJK.sub(_pairs, unicodedata.normalize("NFKC", text))
 
 
 def tokens(text: str) -> list[str]:
-    """The token stream of a text, in order, the same for every engine.
-
-    A UTF-8 string can't hold lone surrogates; they are replaced first, since clients do send them.
-    """
-    clean = text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
-    return list(_analyze(spread(clean)))
+    """The token stream of a text, in order, the same for every engine."""
+    return list(_analyze(spread(text)))
 
 
 @lru_cache(maxsize=4096)
@@ -84,8 +86,8 @@ def field_length(length: int) -> int:
 _ENDS = (". ", "! ", "? ", "\n", "。", "！", "？")
 _MARKUP = re.compile(r"^#+\s*|[*_`|]|^\s*[-–]\s+|\[(\d+)\]|^-{3,}$", re.MULTILINE)
 _READ = 40_000
-_WORDS = 24
-_PLACES = 6
+_WORDS = 12
+_PLACES = 4
 
 
 @lru_cache(maxsize=65_536)
@@ -107,7 +109,7 @@ def snippet(document: Document, words: tuple[str, ...] = ()) -> str:
         return _cut(" ".join(document.snippet.split()))
     body = document.body[:_READ]
     start = _sentence_start(body, _densest(body, words))
-    return _cut(_clean(body[start : start + 4 * SNIPPET_LENGTH[1]]) or _clean(body))
+    return _cut(_clean(body[start : start + 2 * SNIPPET_LENGTH[1]]) or _clean(body))
 
 
 def _densest(body: str, words: tuple[str, ...]) -> int:
@@ -116,7 +118,7 @@ def _densest(body: str, words: tuple[str, ...]) -> int:
     if len(folded) != len(body):
         folded = body
     places: list[tuple[int, int]] = []
-    for number, word in enumerate(dict.fromkeys(words[:_WORDS])):
+    for number, word in enumerate(_telling(words)):
         place = folded.find(word)
         for _ in range(_PLACES):
             if place < 0:
@@ -136,6 +138,12 @@ def _densest(body: str, words: tuple[str, ...]) -> int:
         if not held[number]:
             del held[number]
     return best
+
+
+@lru_cache(maxsize=256)
+def _telling(words: tuple[str, ...]) -> list[str]:
+    """The words worth looking for: long ones are the rarer ones."""
+    return sorted(set(words), key=lambda word: (-len(word), word))[:_WORDS]
 
 
 def _sentence_start(body: str, place: int) -> int:

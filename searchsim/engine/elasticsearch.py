@@ -133,6 +133,7 @@ def connect(settings: ElasticsearchSettings) -> AsyncElasticsearch:
         "request_timeout": settings.timeout,
         "max_retries": settings.retries,
         "retry_on_timeout": True,
+        "connections_per_node": 64,
     }
     if settings.api_key:
         options["api_key"] = settings.api_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tantivy import Query as TantivyQuery
 
 from searchsim.documents import Document, document_from, to_record
 from searchsim.engine import FIELDS, SCORE_DIGITS, Hit, Statistics
-from searchsim.errors import UsageError
+from searchsim.errors import EngineError, UsageError
 from searchsim.query import (
     AnyOf,
     Clause,
@@ -30,12 +30,12 @@ from searchsim.query import (
     sites_of,
     url_text,
 )
-from searchsim.text import analyzer, spread, tokens
+from searchsim.text import analyzer, spread
 from searchsim.urls import canonical_url
 
 __all__ = ["INDEX_VERSION", "EmbeddedEngine", "build"]
 
-INDEX_VERSION = "1"
+INDEX_VERSION = "2"
 """Part of an index's key: raise it whenever what is indexed changes."""
 
 _ANALYZER = "searchsim"
@@ -55,7 +55,11 @@ def _schema() -> tantivy.Schema:
 
 
 def build(
-    documents: Callable[[], Iterable[Document]], folder: Path, progress: Callable[[int], None] | None = None
+    documents: Callable[[], Iterable[Document]],
+    folder: Path,
+    progress: Callable[[int], None] | None = None,
+    *,
+    ids: Iterable[str] | None = None,
 ) -> None:
     """Build an index in a folder that doesn't exist yet.
 
@@ -63,15 +67,15 @@ def build(
     moves its own there; the other's is thrown away.
 
     Args:
-        documents: Called twice; each time gives all organic documents.
+        documents: Gives all organic documents; called twice where their ids aren't given.
         folder: Where the index shall be.
         progress: Called with the number of documents indexed so far.
+        ids: The documents' ids, where they are known.
 
     Raises:
         UsageError: The folder can't be made.
     """
-    ids = sorted(d.id for d in documents())
-    ordinals = {id_: n for n, id_ in enumerate(ids)}
+    ordinals = {id_: n for n, id_ in enumerate(sorted(ids or (d.id for d in documents())))}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
@@ -82,11 +86,8 @@ def build(
         index.register_tokenizer(_ANALYZER, analyzer())
         # One thread makes segments in the order of the documents, so that two builds are alike.
         writer = index.writer(heap_size=_HEAP, num_threads=1)
-        totals = dict.fromkeys(FIELDS, 0)
         count = 0
         for document in documents():
-            for name in FIELDS:
-                totals[name] += len(tokens(getattr(document, name)))
             writer.add_document(_indexed(document, ordinals[document.id]))
             count += 1
             if progress and count % 100 == 0:
@@ -95,8 +96,7 @@ def build(
         writer.wait_merging_threads()
         if progress:
             progress(count)
-        facts = {"documents": count, "totals": totals}
-        (work / "searchsim.json").write_bytes(orjson.dumps(facts))
+        (work / "searchsim.json").write_bytes(orjson.dumps({"documents": count}))
         try:
             os.rename(work, folder)  # noqa: PTH104 - fails where a filled folder is, which Path.rename doesn't promise
         except OSError:
@@ -106,10 +106,16 @@ def build(
         shutil.rmtree(work, ignore_errors=True)
 
 
+def _steps(explanation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield explanation
+    for inner in explanation.get("details", ()):
+        yield from _steps(inner)
+
+
 def _indexed(document: Document, ordinal: int) -> tantivy.Document:
     entry = tantivy.Document()
-    entry.add_text("title", spread(document.title))
-    entry.add_text("body", spread(document.body))
+    for name in FIELDS:
+        entry.add_text(name, spread(getattr(document, name)))
     entry.add_text("url_words", spread(url_text(document.url)))
     entry.add_text("id", document.id)
     entry.add_text("url", canonical_url(document.url))
@@ -143,9 +149,20 @@ class EmbeddedEngine:
         self._index.register_tokenizer(_ANALYZER, analyzer())
         self._schema = self._index.schema
         self._searcher = self._index.searcher()
-        facts = orjson.loads((folder / "searchsim.json").read_bytes())
-        self._documents: int = facts["documents"]
-        self._average = {f: facts["totals"][f] / max(self._documents, 1) for f in FIELDS}
+        self._documents: int = orjson.loads((folder / "searchsim.json").read_bytes())["documents"]
+        self._average = {f: self._average_length(f) for f in FIELDS}
+
+    def _average_length(self, name: str) -> float:
+        """A field's mean number of tokens, as the engine's own scores use it: it tells when asked to explain one."""
+        terms = self._searcher.terms_with_prefix(name, "", limit=1)
+        if not terms:
+            return 0.0
+        query = TantivyQuery.term_query(self._schema, name, terms[0][0], index_option="freq")
+        address = self._searcher.search(query, limit=1, count=False).hits[0][1]
+        for step in _steps(orjson.loads(query.explain(self._searcher, address).to_json())):
+            if step["description"].startswith("avgdl"):
+                return float(step["value"])
+        raise EngineError(f"tantivy explains no average length of {name}: this version can't be used")
 
     async def search(self, query: Query, k: int) -> list[Hit]:
         """See `SearchEngine.search`."""

@@ -85,14 +85,15 @@ def open_embedded(corpus: Corpus, progress: Progress | None = None) -> EmbeddedE
     """
     folder = index_folder(corpus)
     if not folder.is_dir():
-        _no_doubles(corpus)
-        build(corpus.documents, folder, progress)
+        build(corpus.documents, folder, progress, ids=_ids(corpus))
     return EmbeddedEngine(folder)
 
 
-def _no_doubles(corpus: Corpus) -> None:
+def _ids(corpus: Corpus) -> set[str]:
+    """All ids, from a quick look: what is at fault in a line is said when it is indexed."""
     seen: set[str] = set()
-    for document in corpus.documents():
-        if document.id in seen:
-            raise CorpusError([f"{corpus.name}/documents.jsonl: id: {document.id!r} stands twice"])
-        seen.add(document.id)
+    for id_ in corpus.document_ids():
+        if id_ in seen:
+            raise CorpusError([f"{corpus.name}/documents.jsonl: id: {id_!r} stands twice"])
+        seen.add(id_)
+    return seen
