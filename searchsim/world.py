@@ -84,6 +84,7 @@ class Answer:
 @dataclass(slots=True)
 class _List:
     number: int
+    how: Admission | None = None
     pages: dict[int, Composition] = field(default_factory=dict)
 
 
@@ -141,7 +142,9 @@ class World:
             page: From 1.
         """
         entry = self._list(endpoint, query)
-        how = self.admission(entry.number, endpoint, text)
+        if entry.how is None:
+            entry.how = self.admission(entry.number, endpoint, text)
+        how = entry.how
         if page > 1:
             first = (page - 1) * k
             hits = (await engine.search(query, min(first + k, _FIRST_PAGES * k)))[first : first + k]
