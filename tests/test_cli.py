@@ -109,6 +109,20 @@ def test_wrong_use_is_one_line_and_exit_code_2(call: Call, arguments: list[str])
     assert out == ""
 
 
+def test_an_engine_that_is_away_is_one_line_and_exit_code_1() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "searchsim.cli", "serve", "--port", "0", "--engine", "elasticsearch"],
+        env={**os.environ, "SEARCHSIM_ELASTICSEARCH": "http://127.0.0.1:9"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("searchsim: Elasticsearch at http://127.0.0.1:9 can't be reached")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
 def test_version(call: Call) -> None:
     assert call("--version") == (0, f"{__version__}\n", "")
 
