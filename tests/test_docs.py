@@ -101,8 +101,10 @@ def test_the_corpus_format() -> None:
 
 
 def test_paths(quickstart: Corpus, engine: EmbeddedEngine) -> None:
-    routes = make_app(Context(Worlds(quickstart, engine, SqliteStore()))).router.resources()
+    worlds = Worlds(quickstart, engine, SqliteStore())
+    routes = make_app(Context(worlds)).router.resources()
     served = {r.canonical for r in routes if not r.canonical.startswith("/w/")}
+    worlds.close()
     told = {p for r in rows("http.md", "path") for p in quoted(r[0]) if p.startswith("/")}
     control = {quoted(r[0])[0].split(" ")[1] for r in rows("http.md", "call")}
     plain = {re.sub(r"\{.*?\}", "KEY", p) for p in served}
