@@ -74,6 +74,8 @@ class SqliteStore:
                 """
             )
         except (sqlite3.Error, OSError) as error:
+            if hasattr(self, "_db"):
+                self._db.close()
             raise UsageError(f"the store {path} can't be used ({error}): name another file with --store") from error
 
     def add(self, key: str, record: dict[str, Any]) -> bool:

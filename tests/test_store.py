@@ -43,7 +43,9 @@ def test_four_processes_on_one_file_lose_nothing(tmp_path: Path) -> None:
     for process in started:
         process.join(timeout=120)
         assert process.exitcode == 0
-    events = list(SqliteStore(path).events("shared"))
+    store = SqliteStore(path)
+    events = list(store.events("shared"))
+    store.close()
     for n in range(4):
         assert [e["n"] for e in events if e["event"] == f"p{n}"] == list(range(200))
 

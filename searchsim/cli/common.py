@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -115,16 +115,16 @@ async def open_context(
     loaded = corpora.load(corpus)
     # What a request names and can't be is told before anything is opened.
     load_factors()
-    opened = await open_with_progress(loaded, choice)
-    kept = SqliteStore(Path(store) if store else None)
-    behind = open_upstream(upstream, model) if upstream or model else None
-    try:
+    async with AsyncExitStack() as stack:
+        opened = await open_with_progress(loaded, choice)
+        stack.push_async_callback(opened.close)
+        kept = SqliteStore(Path(store) if store else None)
+        stack.callback(kept.close)
+        behind = None
+        if upstream or model:
+            behind = open_upstream(upstream, model)
+            stack.push_async_callback(behind.close)
         yield Context(Worlds(loaded, opened, kept), behind)
-    finally:
-        if behind:
-            await behind.close()
-        await opened.close()
-        kept.close()
 
 
 @contextmanager
