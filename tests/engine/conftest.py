@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +17,7 @@ from searchsim.corpus import Corpus
 from searchsim.documents import Document, to_record
 from searchsim.engine import SearchEngine
 from searchsim.engine.caching import CachingEngine
-from searchsim.engine.elasticsearch import ElasticsearchEngine, ElasticsearchSettings
+from searchsim.engine.elasticsearch import ElasticsearchEngine, ElasticsearchSettings, connect
 from searchsim.engine.embedded import EmbeddedEngine, build
 from tools.elasticsearch.node import NodeError, start_node
 
@@ -62,6 +63,15 @@ def run() -> Iterator[Run[object]]:
     loop.close()
 
 
+async def drop(url: str, name: str) -> None:
+    """Delete a corpus's indexes: the cluster may be somebody's."""
+    client = connect(ElasticsearchSettings(url))
+    found = await client.options(ignore_status=404).indices.get(index=f"searchsim-{name}-*")
+    for index in found:
+        await client.indices.delete(index=index)
+    await client.close()
+
+
 def corpus_of(folder: Path, documents: list[Document], name: str = "small") -> Corpus:
     """A corpus of some documents."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -78,6 +88,8 @@ def make_engine(
     """Makes a real engine of each kind over some documents."""
     opened: list[SearchEngine] = []
     settings = None
+    # A name of this run's own, so that nothing left by another can pass a test.
+    name = f"conformance-{uuid.uuid4().hex[:8]}"
     if not request.param.startswith("tantivy"):
         shards = 3 if "3" in request.param else 1
         settings = ElasticsearchSettings(request.getfixturevalue("elasticsearch_url"), shards=shards)
@@ -88,10 +100,12 @@ def make_engine(
             build(lambda: iter(documents), folder / "one")
             embedded = EmbeddedEngine(folder / "one")
             return CachingEngine(embedded, lists=20) if "cached" in request.param else embedded
-        engine = run(ElasticsearchEngine.open(corpus_of(folder, documents), settings))
+        engine = run(ElasticsearchEngine.open(corpus_of(folder, documents, name), settings))
         opened.append(engine)
         return engine
 
     yield make
     for engine in opened:
         run(engine.close())  # type: ignore[arg-type]
+    if settings is not None:
+        run(drop(settings.url, name))  # type: ignore[arg-type]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from searchsim.engine import elasticsearch as module
 from searchsim.engine.elasticsearch import ElasticsearchEngine, ElasticsearchSettings, connect, fill, index_name
 from searchsim.errors import EngineError, UsageError
 from searchsim.query import parse
-from tests.engine.conftest import corpus_of
+from tests.engine.conftest import corpus_of, drop
 from tools.elasticsearch.node import Node, NodeError, start_node
 
 
@@ -41,9 +41,11 @@ def documents(count: int) -> list[Document]:
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, request: pytest.FixtureRequest) -> Corpus:
-    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())
-    return corpus_of(tmp_path / "corpus", documents(3000), name)
+async def corpus(tmp_path: Path, elasticsearch_url: str) -> AsyncIterator[Corpus]:
+    """A corpus of a name that no cluster has seen."""
+    name = f"loading-{uuid.uuid4().hex[:8]}"
+    yield corpus_of(tmp_path / "corpus", documents(3000), name)
+    await drop(elasticsearch_url, name)
 
 
 @pytest.fixture
