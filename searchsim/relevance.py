@@ -16,7 +16,7 @@ from searchsim.engine import K1, SCORE_DIGITS, B, SearchEngine, Statistics
 from searchsim.query import Query
 from searchsim.text import field_length, tokens
 
-__all__ = ["PoolDocument", "ScoredPool", "bm25", "score", "score_pool"]
+__all__ = ["PoolDocument", "ScoredPool", "bm25", "score", "score_pool", "weigh"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,25 @@ def score(pool_document: PoolDocument, query: Query, statistics: Statistics, fie
         statistics: The engine's, for this query.
         fields: The engine's fields with their weights.
     """
+    return weigh(pool_document.streams, pool_document.counts, query, statistics, fields)
+
+
+def weigh(
+    streams: Mapping[str, Sequence[str]],
+    counts: Mapping[str, Counter[str]],
+    query: Query,
+    statistics: Statistics,
+    fields: Mapping[str, float],
+) -> float:
+    """The sum of BM25 over a query's words and an engine's fields, rounded to `SCORE_DIGITS`.
+
+    Args:
+        streams: A document's tokens, by field.
+        counts: The same, counted.
+        query: The query.
+        statistics: The engine's, for this query.
+        fields: The engine's fields with their weights.
+    """
     total = 0.0
     for word, count in query.weights().items():
         for name, weight in fields.items():
@@ -79,8 +98,8 @@ def score(pool_document: PoolDocument, query: Query, statistics: Statistics, fie
                 count
                 * weight
                 * bm25(
-                    pool_document.counts[name][word],
-                    field_length(len(pool_document.streams[name])),
+                    counts[name][word],
+                    field_length(len(streams[name])),
                     statistics.average_length[name],
                     statistics.documents[name],
                     statistics.frequency[name, word],

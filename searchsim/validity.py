@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from searchsim import injection
 from searchsim.engine import SearchEngine
 from searchsim.trace import Event, served
 from searchsim.world import World, Worlds
@@ -61,8 +60,7 @@ async def _list_reasons(worlds: Worlds, engine: SearchEngine, world: World, even
     label = f"list {number} ({event['query'][:60]!r})"
     how = world.admission(number, event["endpoint"], event["query"])
     if page > 1:
-        hits = (await engine.search(query, page * k))[(page - 1) * k :]
-        items: Sequence[injection.Item] = [injection.Item(h.document, h.score, False) for h in hits]
+        items = await world.later_page(engine, query, k, page)
         cut: list[str] = []
     else:
         composition = await world.compose(engine, query, k, how)

@@ -146,9 +146,7 @@ class World:
             entry.how = self.admission(entry.number, endpoint, text)
         how = entry.how
         if page > 1:
-            first = (page - 1) * k
-            hits = (await engine.search(query, min(first + k, _FIRST_PAGES * k)))[first : first + k]
-            items = tuple(Item(h.document, h.score, False) for h in hits)
+            items = await self.later_page(engine, query, k, page)
             return Answer(entry.number, items, how.mode, None, query)
         if k not in entry.pages:
             entry.pages[k] = await self.compose(engine, query, k, how)
@@ -172,6 +170,12 @@ class World:
             whole_pool=[p.document for p in self.pool],
             place=partial(self.factors.place, condition=self.condition),
         )
+
+    async def later_page(self, engine: SearchEngine, query: Query, k: int, page: int) -> tuple[Item, ...]:
+        """A page from the second on: the control's."""
+        first = (page - 1) * k
+        hits = (await engine.search(query, min(first + k, _FIRST_PAGES * k)))[first : first + k]
+        return tuple(Item(h.document, h.score, False) for h in hits)
 
     async def page(self, engine: SearchEngine, url: str) -> tuple[Document | None, bool]:
         """The document at a URL, and whether it is one of the pool's."""

@@ -171,9 +171,8 @@ async def _explained(settings: ElasticsearchSettings) -> AsyncIterator[None]:
 
 def index_name(corpus: Corpus, settings: ElasticsearchSettings) -> str:
     """The index of a corpus: it never changes once it is complete."""
-    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in corpus.name.lower())
     shards = f"-{settings.shards}s" if settings.shards > 1 else ""
-    return f"searchsim-{name}-{corpus.document_hash[:16]}-v{MAPPING_VERSION}{shards}"
+    return f"{_alias(corpus)}-{corpus.document_hash[:16]}-v{MAPPING_VERSION}{shards}"
 
 
 async def fill(
@@ -246,12 +245,13 @@ async def fill(
         facts = {"complete": True, "documents": count, "totals": totals, "corpus": corpus.name}
         await client.indices.put_mapping(index=name, meta=facts)
         await client.indices.put_settings(index=name, settings={"index.blocks.write": True})
-        await _point(client, f"searchsim-{_alias(corpus)}", name)
+        await _point(client, _alias(corpus), name)
     return name
 
 
 def _alias(corpus: Corpus) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in corpus.name.lower())
+    name = "".join(c if c.isalnum() or c in "-_" else "-" for c in corpus.name.lower())
+    return f"searchsim-{name}"
 
 
 async def _meta(client: AsyncElasticsearch, name: str) -> dict[str, Any] | None:

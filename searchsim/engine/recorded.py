@@ -11,6 +11,7 @@ import calendar
 import hashlib
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
@@ -22,11 +23,11 @@ import orjson
 
 from searchsim.corpus import Corpus
 from searchsim.documents import Document
-from searchsim.engine import FIELDS, SCORE_DIGITS, Hit, Statistics
+from searchsim.engine import FIELDS, Hit, Statistics
 from searchsim.errors import EngineError, UsageError
 from searchsim.query import Query
-from searchsim.relevance import bm25
-from searchsim.text import field_length, tokens
+from searchsim.relevance import weigh
+from searchsim.text import tokens
 from searchsim.urls import canonical_url
 
 __all__ = ["MODES", "RecordedEngine", "RecordedSettings", "request_name"]
@@ -297,14 +298,8 @@ def _day(shown: str, recorded: date) -> date | None:
 
 
 def _score(query: Query, told: Statistics, document: Document) -> float:
-    total = 0.0
-    for word, count in query.weights().items():
-        for name, weight in _SCORED.items():
-            stream = tokens(getattr(document, name) or "")
-            length, average = field_length(len(stream)), told.average_length[name]
-            share = bm25(stream.count(word), length, average, told.documents[name], told.frequency[name, word])
-            total += count * weight * share
-    return round(total, SCORE_DIGITS)
+    streams = {name: tokens(getattr(document, name) or "") for name in _SCORED}
+    return weigh(streams, {name: Counter(stream) for name, stream in streams.items()}, query, told, _SCORED)
 
 
 def _statistics(query: Query, rows: Sequence[Document]) -> Statistics:
