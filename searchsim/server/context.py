@@ -49,19 +49,24 @@ class Context:
             return known
         matcher = Matcher(self.engine, world.documents())
         pool = {d.id: d for d in world.documents()}
-        for id_ in _served(self.worlds.events(world.key)):
-            document = pool.get(id_) or await self.engine.document(id_)
-            if document is not None:
-                matcher.add(document)
+        filled: set[str] = set()
+
+        async def fill() -> None:
+            for id_ in _served(self.worlds.events(world.key)):
+                if id_ not in filled:
+                    filled.add(id_)
+                    document = pool.get(id_) or await self.engine.document(id_)
+                    if document is not None:
+                        matcher.add(document)
+
+        await fill()
         if self.worlds.find(world.key) is not world:
             return matcher
         if world.key in self.matchers:
             return self.matchers[world.key]
         self.matchers[world.key] = matcher
         # What was served while documents were fetched is in the trace by now.
-        for id_ in _served(self.worlds.events(world.key)):
-            if (late := pool.get(id_) or await self.engine.document(id_)) is not None:
-                matcher.add(late)
+        await fill()
         return matcher
 
     def note(self, world: World, documents: Iterable[Document]) -> None:
