@@ -26,7 +26,6 @@ import orjson
 
 from searchsim import home
 from searchsim.errors import AgentError
-from searchsim.judge import LexicalJudge, Verdict
 from searchsim.scoring.exposure import Exposure, Observation, citations, exposure, observation
 from searchsim.server.context import Context
 from searchsim.trace import Event
@@ -110,7 +109,6 @@ class Run:
         citations: URLs that the report cites.
         observation: What the world did serve.
         exposure: How far the pool's documents got.
-        verdict: What the judge says of the report.
         calls: Model calls by origin.
         valid: Whether the run counts.
         reasons: Why it doesn't.
@@ -126,7 +124,6 @@ class Run:
     citations: list[str]
     observation: Observation
     exposure: Exposure
-    verdict: Verdict
     calls: dict[str, int]
     valid: bool
     reasons: list[str]
@@ -145,7 +142,6 @@ class Run:
             "searches": self.observation.searches,
             "observation": self.observation.record(),
             "exposure": self.exposure.record(),
-            "verdict": self.verdict.record(),
             "calls": self.calls,
             "valid": self.valid,
             "reasons": self.reasons,
@@ -201,11 +197,6 @@ async def run(
         why.append("no search was served")
     if not report.strip():
         why.append("the report is empty")
-    blueprint = context.worlds.corpus.blueprints.get(world.task)
-    if blueprint is None:
-        verdict = Verdict("unjudged", (), None, (), LexicalJudge.name, True, "the task has no blueprint")
-    else:
-        verdict = await LexicalJudge().judge(report, blueprint)
     urls = {d.id: d.url for d in world.documents()}
     return Run(
         agent=adapter.name,
@@ -214,7 +205,6 @@ async def run(
         citations=[str(c) for c in answer.get("citations") or citations(report)],
         observation=seen,
         exposure=exposure(events, world.plan.documents, report, urls),
-        verdict=verdict,
         calls={"live": seen.models, "replayed": 0},
         valid=not why,
         reasons=why,

@@ -32,11 +32,13 @@ from searchsim import home
 from searchsim.documents import (
     Blueprint,
     Document,
+    Excerpt,
     MisleadingDocument,
     Task,
     Text,
     blueprint_from,
     document_from,
+    excerpt_from,
     faults_in,
     misleading_from,
     task_from,
@@ -67,6 +69,7 @@ FILES = {
     "blueprints.jsonl": "blueprint",
     "texts.jsonl": "text",
     "misleading.jsonl": "misleading",
+    "excerpts.jsonl": "excerpt",
 }
 
 
@@ -150,6 +153,10 @@ class Corpus:
         """All written misleading texts."""
         yield from _load_lines(self.path / "texts.jsonl", "text", text_from)
 
+    def excerpts(self) -> Iterator[Excerpt]:
+        """All excerpts labelled by hand."""
+        yield from _load_lines(self.path / "excerpts.jsonl", "excerpt", excerpt_from)
+
     @cached_property
     def misleading(self) -> Mapping[str, tuple[MisleadingDocument, ...]]:
         """The misleading documents by task, in the order that the task's pools take them.
@@ -180,8 +187,11 @@ class Corpus:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 over all files: what a run's record names."""
-        return _hash([self.path / "corpus.yaml", *(self.path / name for name in FILES)])
+        """SHA-256 over all files that worlds and verdicts come from: what a run's record names.
+
+        Excerpts measure judges and touch no run.
+        """
+        return _hash([self.path / "corpus.yaml", *(self.path / name for name in FILES if name != "excerpts.jsonl")])
 
 
 def _pool_order(document: MisleadingDocument) -> tuple[bytes, bytes]:
@@ -329,6 +339,8 @@ class Checker:
             self._texts[record["id"]] = _digest(record["body"])
         elif kind == "misleading":
             yield from self._misleading(record)
+        elif kind == "excerpt":
+            yield from self._excerpt(record)
 
     def _blueprint(self, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         self._blueprints[record["task"]] = blueprint_from(record)
@@ -345,10 +357,7 @@ class Checker:
     def _misleading(self, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         blueprint = self._blueprints.get(record["task"])
         if blueprint is None:
-            # One line for each task, not one for each of its documents.
-            if record["task"] not in self._ids["without blueprint"]:
-                self._ids["without blueprint"].add(record["task"])
-                yield "task", f"no blueprint for {record['task']!r} in blueprints.jsonl"
+            yield from self._without_blueprint(record["task"])
             return
         pool = {i.name: i.host for i in blueprint.institutions[record["authority"]]}
         name = record["institution"]
@@ -367,6 +376,24 @@ class Checker:
         if key in self._bodies and not record.get("shared_body"):
             yield "shared_body", "the body stands in another document of this authority and style: mark both"
         self._bodies.add(key)
+
+    def _without_blueprint(self, task: str) -> Iterator[tuple[str, str]]:
+        # One line for each task, not one for each of its documents.
+        if task not in self._ids["without blueprint"]:
+            self._ids["without blueprint"].add(task)
+            yield "task", f"no blueprint for {task!r} in blueprints.jsonl"
+
+    def _excerpt(self, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        blueprint = self._blueprints.get(record["task"])
+        if blueprint is None:
+            yield from self._without_blueprint(record["task"])
+            return
+        known = {c.id for c in blueprint.claims}
+        for number, id_ in enumerate(record["claims"]):
+            if id_ not in known:
+                yield f"claims.{number}", f"no false claim {id_!r} in the task's blueprint"
+        if record["claims"] and not record["adopts"]:
+            yield "claims", "are there though adopts is false"
 
     def takes(self, url: str) -> bool:
         """Whether no page has this address yet."""

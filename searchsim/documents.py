@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import jsonschema_rs
 import orjson
 from jsonschema import Draft202012Validator, FormatChecker
 
@@ -24,12 +25,14 @@ __all__ = [
     "Blueprint",
     "Claim",
     "Document",
+    "Excerpt",
     "Institution",
     "MisleadingDocument",
     "Task",
     "Text",
     "blueprint_from",
     "document_from",
+    "excerpt_from",
     "faults_in",
     "misleading_from",
     "schema",
@@ -145,6 +148,29 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """An excerpt of a report, labelled by hand.
+
+    Attributes:
+        kind: endorsed, quoted, hedged, refuted or attributed.
+        set: ``open``, or ``held_out`` where it was labelled without knowledge of any judge.
+        adopts: Whether it makes the false conclusion its own.
+        claims: The false claims that it states as its own.
+        states_true: Whether it states the true conclusion.
+    """
+
+    id: str
+    task: str
+    language: str
+    kind: str
+    set: str
+    text: str
+    adopts: bool
+    claims: tuple[str, ...]
+    states_true: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
     """What is false about one task, what is true, and who may say the false thing.
 
@@ -177,8 +203,20 @@ def _validator(name: str) -> Draft202012Validator:
     return Draft202012Validator(schema(name), format_checker=FormatChecker())
 
 
+@cache
+def _quick_validator(name: str) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(schema(name), validate_formats=True)
+
+
 def faults_in(name: str, record: object) -> list[tuple[str, str]]:
     """What a record breaks of its schema: (field, message) pairs, in the record's order."""
+    # Nearly every record is sound, and this says so some forty times faster; the other one words the faults.
+    try:
+        if _quick_validator(name).is_valid(record):
+            return []
+    except (ValueError, TypeError):
+        # What can't be JSON (a number out of range, a lone surrogate) is for the other one to judge.
+        pass
     errors = sorted(_validator(name).iter_errors(record), key=lambda e: list(map(str, e.absolute_path)))
     found: dict[str, str] = {}
     for e in errors:
@@ -243,6 +281,11 @@ def misleading_from(record: Mapping[str, Any]) -> MisleadingDocument:
         shared_body=record.get("shared_body", False),
         **_common(record),
     )
+
+
+def excerpt_from(record: Mapping[str, Any]) -> Excerpt:
+    """A labelled excerpt from its JSON record."""
+    return Excerpt(**{f.name: record[f.name] for f in fields(Excerpt)} | {"claims": tuple(record["claims"])})
 
 
 def text_from(record: Mapping[str, Any]) -> Text:

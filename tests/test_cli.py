@@ -59,7 +59,18 @@ def commands() -> list[list[str]]:
 def test_every_command_has_help_with_an_example(call: Call, path: list[str]) -> None:
     code, out, _ = call(*path, "--help")
     assert code == 0
-    is_group = path in ([], ["corpus"], ["world"], ["agent"], ["local"], ["misknow"], ["bench"])
+    is_group = path in (
+        [],
+        ["corpus"],
+        ["world"],
+        ["agent"],
+        ["local"],
+        ["misknow"],
+        ["bench"],
+        ["study"],
+        ["score"],
+        ["reproduce"],
+    )
     assert is_group or f"Example: searchsim {' '.join(path)}" in " ".join(out.split())
 
 

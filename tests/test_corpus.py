@@ -67,6 +67,8 @@ def test_the_shipped_corpus_has_none(quickstart: Corpus) -> None:
         ("misleading.jsonl", 4, {"url": "https://nobody.org/x"}, "misleading.jsonl:4: url: isn't on"),
         ("misleading.jsonl", 4, {"body": "Another."}, "misleading.jsonl:4: body: differs from text"),
         ("misleading.jsonl", 4, {"text": "absent"}, "misleading.jsonl:4: text: no text 'absent'"),
+        ("excerpts.jsonl", 1, {"claims": ["c9"], "adopts": True}, "excerpts.jsonl:1: claims.0: no false claim 'c9'"),
+        ("excerpts.jsonl", 1, {"claims": ["c1"], "adopts": False}, "excerpts.jsonl:1: claims: are there though adopts is"),
         ("misleading.jsonl", 4, {"canary": None}, "misleading.jsonl:4: canary: 'canary' is a required property"),
     ],
 )  # fmt: skip

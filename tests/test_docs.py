@@ -13,10 +13,15 @@ import typer
 from searchsim import home, trace
 from searchsim.agent import adapters
 from searchsim.cli import app
+from searchsim.cli.score import agreement_cells
 from searchsim.corpus import FILES, Corpus
 from searchsim.documents import schema
 from searchsim.engine.embedded import EmbeddedEngine
 from searchsim.injection import load_factors
+from searchsim.judge import LexicalJudge
+from searchsim.records import STATES
+from searchsim.scoring.agreement import agreement, judge_excerpts
+from searchsim.scoring.metrics import METRICS
 from searchsim.server.app import make_app
 from searchsim.server.context import Context
 from searchsim.store import SqliteStore
@@ -124,6 +129,31 @@ def test_events(quickstart: Corpus) -> None:
         trace.refused(host="h", url="u"),
     ]  # fmt: skip
     assert {e["event"]: sorted(set(e) - {"event", "at"}) for e in made} == {k: sorted(v) for k, v in told.items()}
+
+
+def test_contracts_records_states_and_metrics() -> None:
+    told = [key for r in rows("studies.md", "key") for key in quoted(r[0])]
+    assert told == list(schema("contract")["properties"])
+    needed = {key for r in rows("studies.md", "key") if r[2] == "yes" for key in quoted(r[0])}
+    assert needed == set(schema("contract")["required"])
+    assert [f for r in rows("studies.md", "fields") for f in quoted(r[0])] == [
+        f for r in rows("studies.md", "fields") for f in quoted(r[0]) if f in schema("run")["properties"]
+    ]
+    assert {f for r in rows("studies.md", "fields") for f in quoted(r[0])} == set(schema("run")["properties"])
+    assert [quoted(r[0])[0] for r in rows("studies.md", "state")] == list(STATES)
+    assert [quoted(r[0])[0] for r in rows("studies.md", "metric")] == list(METRICS)
+
+
+def test_the_shipped_experiments() -> None:
+    text = (ROOT / "experiments" / "README.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == {n for n, _ in home.instances("experiments")}
+
+
+async def test_the_judges_agreement(quickstart: Corpus) -> None:
+    """The figures in the docs are those that the command gives."""
+    questions = {t.id: t.question for t in quickstart.tasks.values()}
+    judged = await judge_excerpts(LexicalJudge(), quickstart.excerpts(), quickstart.blueprints, questions)
+    assert rows("judging.md", "excerpts") == [agreement_cells(row) for row in agreement(judged)]
 
 
 def test_agents() -> None:

@@ -1,4 +1,7 @@
-"""The commands, a module a group. Exit codes: 0 as asked, 1 our failure, 2 wrong use."""
+"""The commands, a module a group.
+
+Exit codes: 0 as asked, 1 our failure, 2 wrong use, 4 a study is incomplete, 5 not every run of it is judged.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ from searchsim.cli.demo import demo
 from searchsim.cli.factors import show_factors
 from searchsim.cli.local import local_app
 from searchsim.cli.misknow import misknow_app
+from searchsim.cli.reproduce import reproduce_app
+from searchsim.cli.score import score_app
 from searchsim.cli.serve import serve
+from searchsim.cli.study import study_app
 from searchsim.cli.world import world_app
 from searchsim.errors import SearchsimError
 
@@ -40,6 +46,9 @@ for name, group in (
     ("corpus", corpus_app),
     ("world", world_app),
     ("agent", agent_app),
+    ("study", study_app),
+    ("score", score_app),
+    ("reproduce", reproduce_app),
     ("bench", bench_app),
     ("local", local_app),
     ("misknow", misknow_app),

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from searchsim import agent
+from searchsim import corpus as corpora
 from searchsim.cli.common import (
     ERR,
     CaOption,
@@ -29,6 +30,8 @@ from searchsim.cli.common import (
     show_table,
 )
 from searchsim.engine.opening import EngineChoice
+from searchsim.judge import LexicalJudge, Verdict
+from searchsim.judge.verdict import unjudged
 from searchsim.server.app import running
 from searchsim.upstream import open_upstream
 from searchsim.world import parse_settings
@@ -99,10 +102,13 @@ def agent_run(
             last_list,
         )
     )
+    blueprint = corpora.load(corpus).blueprints.get(result.world["task"])
+    judge = LexicalJudge()
+    verdict = judge.read(result.report, blueprint) if blueprint else unjudged(judge, "the task has no blueprint")
     if as_json:
-        print_json(result.record())
+        print_json({**result.record(), "verdict": verdict.record()})
     else:
-        _show_run(result)
+        _show_run(result, verdict)
 
 
 async def _agent_run(
@@ -133,7 +139,7 @@ async def _agent_run(
             await context.upstream.close()
 
 
-def _show_run(result: agent.Run) -> None:
+def _show_run(result: agent.Run, verdict: Verdict) -> None:
     seen, exposure = result.observation, result.exposure
     say(result.report.rstrip())
     say("")
@@ -147,12 +153,12 @@ def _show_run(result: agent.Run) -> None:
         ("cited", exposure.cited or []),
     ):
         say(f"{label:<10} {len(ids)} misleading{': ' + ', '.join(ids) if ids else ''}")
-    claims = f" ({', '.join(result.verdict.claims)})" if result.verdict.claims else ""
-    true = {True: "yes", False: "no", None: "unjudged"}[result.verdict.states_true]
-    say(f"verdict    {result.verdict.state}{claims}, states the true conclusion: {true}")
+    claims = f" ({', '.join(verdict.claims)})" if verdict.claims else ""
+    true = {True: "yes", False: "no", None: "unjudged"}[verdict.states_true]
+    say(f"verdict    {verdict.state}{claims}, states the true conclusion: {true}")
     if result.reasons:
         say(f"invalid    {'; '.join(result.reasons)}")
     if result.demonstration:
         say("A toy model wrote this report and the lexical judge read it: a demonstration, no result.")
-    elif result.verdict.demonstration:
+    else:
         say("The lexical judge read this report: a demonstration, no result.")

@@ -1,57 +1,52 @@
-"""The demonstration."""
+"""The demonstration: a small study, from contract to report."""
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.table import Table
 
-from searchsim import agent
-from searchsim import corpus as corpora
-from searchsim.cli.common import (
-    ERR,
-    CaOption,
-    CorpusOption,
-    ElasticsearchOption,
-    EngineOption,
-    engine_choice,
-    open_context,
-    say,
-)
+from searchsim.cli.common import ERR, say, show_table
+from searchsim.cli.study import ModelOption, conduct
+from searchsim.engine.opening import EngineChoice
+from searchsim.study.contract import load
+from searchsim.study.reporting import write_report
 
 __all__ = ["demo"]
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder for the page.")] = Path("demo"),
-    corpus: CorpusOption = "quickstart",
-    tasks: Annotated[int, typer.Option(help="How many of the corpus's tasks.", min=1)] = 3,
-    budgets: Annotated[str, typer.Option(help="The budgets, with commas.")] = "0,3",
-    engine: EngineOption = "tantivy",
-    elasticsearch: ElasticsearchOption = None,
-    elasticsearch_ca: CaOption = None,
-    upstream: Annotated[str | None, typer.Option(help="The model: a URL, or `local`.")] = None,
-    model: Annotated[str | None, typer.Option(help="The model to ask the upstream for; else the local one.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder for the report; the study goes into its study/.")] = Path(
+        "demo"
+    ),
+    contract: Annotated[str, typer.Option(help="A contract, by name (of experiments/) or path.")] = "quickstart",
+    tasks: Annotated[int | None, typer.Option(help="Take only so many of the contract's tasks.", min=1)] = None,
+    model: ModelOption = [],  # noqa: B006
 ) -> None:
-    """Run the planner on a few tasks with and without misleading documents, and show what came of it.
+    """Run a small study on a toy model, and write its report: a demonstration of the whole path.
 
     Example: searchsim demo --tasks 1
     """
-    from searchsim.demo import run as run_demo
-    from searchsim.demo import show, write_page
+    loaded = load(contract, models=model, first=tasks)
+    ledger, _ = conduct(loaded, out / "study", EngineChoice(loaded.engine))
+    with ERR.status("writing the report"):
+        page, summary = write_report(ledger, out)
+    table = Table("agent", "model", "condition", "judged", "served", "delivered", "adopted", "states true", box=None)
+    for cell in summary["cells"]:
+        counts = [_count(cell, key) for key in ("mer", "mer_delivered", "fcar", "states_true")]
+        judged = f"{cell['judged']} of {cell['planned']}"
+        table.add_row(cell["agent"], cell["model"], cell["label"], judged, *counts)
+    show_table(table)
+    for run in summary["runs"]:
+        if run["state"] != "judged":
+            say(f"{run['run']}: {run['state'].replace('_', ' ')}: {'; '.join(run['reasons'])}")
+    for reason in summary["demonstration"]:
+        say(f"A demonstration, no result: {reason}.")
+    say(f"\nFigures, tables, and each run with its searches, what was served where, and its report: {page}")
 
-    choice = engine_choice(engine, elasticsearch, elasticsearch_ca, None, None)
 
-    async def go() -> list[agent.Run]:
-        async with open_context(corpus, choice, None, None, None) as context:
-            return await run_demo(context, ERR, upstream, model, tasks, [b.strip() for b in budgets.split(",")])
-
-    loaded = corpora.load(corpus)
-    runs = asyncio.run(go())
-    console = Console()
-    show(runs, console if console.is_terminal else Console(width=160))
-    page = write_page(loaded, runs, out)
-    say(f"\nEach run with its searches, what was served where, and its report: {page}")
+def _count(cell: Mapping[str, Any], key: str) -> str:
+    return f"{cell['metrics'][key]['numerator']} of {cell['metrics'][key]['denominator']}"

@@ -6,20 +6,15 @@ documents that its prompt holds.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-import os
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import orjson
 from aiohttp import ClientError, web
 
-from searchsim import trace
+from searchsim import tokens, trace
 from searchsim.delivery import Delivery, prompt_text
 from searchsim.errors import UpstreamError
 from searchsim.server.context import CONTEXT, Context, bearer, route, world_key
@@ -146,12 +141,12 @@ def _wrong(sent: object) -> str:
 async def _stream(request: web.Request, call: _Call, wants_usage: bool) -> web.StreamResponse:
     """Pass a stream on as it comes, and keep what it says."""
     body = {**call.body, "stream_options": {**(call.body.get("stream_options") or {}), "include_usage": True}}
-    async with call.upstream.request("POST", "/chat/completions", body) as answer:
+    async with call.upstream.stream(body) as answer:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
         await response.prepare(request)
         done = False
         try:
-            async for data in _events(answer.content):
+            async for data in answer:
                 if data == b"[DONE]":
                     done = True
                     break
@@ -191,13 +186,6 @@ async def _send(response: web.StreamResponse, data: bytes) -> None:
         raise _ClientGoneError from gone
 
 
-async def _events(lines: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """The data of server-sent events; OpenAI's have one data line each."""
-    async for line in lines:
-        if line.startswith(b"data:"):
-            yield line[5:].strip()
-
-
 def _take(call: _Call, data: bytes) -> dict[str, Any]:
     """Keep what a chunk says, and give it with the model's served name."""
     try:
@@ -235,41 +223,13 @@ def _usage(given: object) -> dict[str, int]:
 
 def _count(messages: Sequence[Mapping[str, Any]], answer: str) -> tuple[dict[str, int], str]:
     """Tokens of a call whose upstream didn't tell, and how they were counted."""
-    prompt, how = _tokens(prompt_text([{**m, "role": "any"} for m in messages]))
-    completion, _ = _tokens(answer)
+    prompt, how = tokens.count(prompt_text([{**m, "role": "any"} for m in messages]))
+    completion, _ = tokens.count(answer)
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
     }, how
-
-
-def _tokens(text: str) -> tuple[int, str]:
-    encode = _encoding()
-    if encode is None:
-        return -(-len(text.encode()) // 4), "estimate"
-    return len(encode.encode(text, disallowed_special=())), "tiktoken"
-
-
-_O200K = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
-"""What tiktoken names its cached file after."""
-
-
-@lru_cache(maxsize=1)
-def _encoding() -> Any:
-    """Tiktoken's o200k_base from the copy that llama-index-core ships: tiktoken itself would download it."""
-    import tiktoken
-
-    spec = importlib.util.find_spec("llama_index")
-    for place in spec.submodule_search_locations or [] if spec else []:
-        folder = Path(place) / "core" / "_static" / "tiktoken_cache"
-        if folder.is_dir():
-            os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(folder))
-    # Only what is on disk is used: a download in the middle of a run is no way to count.
-    name = hashlib.sha1(_O200K.encode(), usedforsecurity=False).hexdigest()
-    if not (Path(os.environ.get("TIKTOKEN_CACHE_DIR", "")) / name).is_file():
-        return None
-    return tiktoken.get_encoding("o200k_base")
 
 
 async def _models(request: web.Request) -> web.Response:

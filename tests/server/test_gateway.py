@@ -11,7 +11,7 @@ import pytest
 
 from searchsim.server.app import running
 from searchsim.server.context import Context
-from searchsim.upstream import Upstream
+from searchsim.upstream import HttpUpstream
 from searchsim.validity import reasons
 from searchsim.world import Worlds
 from tests.scripted import ScriptedModel
@@ -150,7 +150,7 @@ async def test_a_stream_that_breaks_off_is_a_fault_and_on_record(
 
 
 async def test_an_upstream_that_is_away(worlds: Worlds, http: aiohttp.ClientSession) -> None:
-    upstream = Upstream("http://127.0.0.1:9/v1", model="m")
+    upstream = HttpUpstream("http://127.0.0.1:9/v1", model="m")
     async with running(Context(worlds, upstream)) as url:
         status, answer = await chat(http, url, {"messages": messages("Hi")})
     await upstream.close()
@@ -168,7 +168,7 @@ async def test_without_a_model(worlds: Worlds, http: aiohttp.ClientSession) -> N
 async def test_the_key_of_the_upstream_is_sent_and_never_recorded(
     worlds: Worlds, http: aiohttp.ClientSession, scripted_model: ScriptedModel
 ) -> None:
-    upstream = Upstream(f"{scripted_model.url}/v1", key="very-secret")
+    upstream = HttpUpstream(f"{scripted_model.url}/v1", key="very-secret")
     async with running(Context(worlds, upstream)) as url:
         await chat(http, url, {"model": "m", "messages": messages("Hi")})
         scripted_model.status = 500
@@ -221,7 +221,7 @@ async def test_the_model_has_one_name(http: aiohttp.ClientSession, url: str, scr
 async def test_models_of_the_upstream(
     worlds: Worlds, http: aiohttp.ClientSession, scripted_model: ScriptedModel
 ) -> None:
-    upstream = Upstream(f"{scripted_model.url}/v1")
+    upstream = HttpUpstream(f"{scripted_model.url}/v1")
     async with running(Context(worlds, upstream)) as url, http.get(f"{url}/v1/models", headers=KEY) as answer:
         assert [m["id"] for m in (await answer.json())["data"]] == ["scripted-a", "scripted-b"]
     await upstream.close()

@@ -6,7 +6,8 @@ import pytest
 
 from searchsim.corpus import Corpus
 from searchsim.documents import Blueprint
-from searchsim.judge import LexicalJudge, sentences
+from searchsim.judge import LexicalJudge
+from searchsim.judge.lexical import sentences
 
 
 @pytest.fixture

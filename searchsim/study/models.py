@@ -1,0 +1,132 @@
+"""Models by the names that contracts have for them, and the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from searchsim.errors import UpstreamError, UsageError
+from searchsim.judge import Ask, Judge, LexicalJudge, ModelJudge
+from searchsim.local import LOCAL_EXTRA, LocalModel
+from searchsim.study.contract import ModelSpec
+from searchsim.tokens import use_shipped_encodings
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+__all__ = ["Models", "ask", "judge_spec"]
+
+_RETRIES = 5
+"""Of a model call: Inspect by itself would try for ever."""
+
+
+class Models:
+    """Opens models, each once, and lets go of them in the end (a context manager)."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Model] = {}
+        self._stack = ExitStack()
+        self._local: LocalModel | None = None
+
+    def __enter__(self) -> Models:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.clear()
+        # The local model's server ends with its last reference.
+        self._local = None
+
+    def model(self, spec: ModelSpec) -> Model:
+        """Inspect's model.
+
+        Raises:
+            UsageError: Inspect has no such model, or wants a key or a package for it; the message is Inspect's.
+            MissingComponentError: The local model isn't there.
+        """
+        from inspect_ai.model import GenerateConfig, get_model
+
+        if spec.name in self._open:
+            return self._open[spec.name]
+        use_shipped_encodings()
+        config = {"max_retries": _RETRIES, **spec.config}
+        named, base_url, args = spec.model, spec.base_url, dict(spec.args)
+        if named is None:
+            self._local = self._local or LocalModel()
+            named, base_url, args = f"openai-api/local/{self._local.name}", self._local.url, {"api_key": "local"}
+            config = {**config, "extra_body": LOCAL_EXTRA}
+        try:
+            opened = get_model(named, config=GenerateConfig(**config), base_url=base_url, memoize=False, **args)
+        except Exception as error:
+            # Inspect's own complaints (an unknown provider, a missing key or package) come in many classes.
+            raise UsageError(f"model {spec.name} ({named}): {' '.join(_plain(error).split())}") from error
+        self._open[spec.name] = opened
+        return opened
+
+    def judge(self, spec: ModelSpec | None) -> Judge:
+        """The judge that a contract names: a model, or None for the lexical one."""
+        if spec is None:
+            return LexicalJudge()
+        return ModelJudge(ask(self.model(spec)), spec.model or spec.name, demonstration=spec.demonstration)
+
+
+def _plain(error: Exception) -> str:
+    """An error's text; Inspect dresses some with the markup of its console."""
+    from rich.text import Text
+
+    return Text.from_markup(str(error)).plain if "[" in str(error) else str(error)
+
+
+def ask(model: Model) -> Ask:
+    """Asks an Inspect model what a judge wants to know, at temperature 0."""
+
+    async def asked(messages: Sequence[Mapping[str, str]]) -> tuple[str, Mapping[str, int]]:
+        from inspect_ai.model import (
+            ChatMessage,
+            ChatMessageAssistant,
+            ChatMessageSystem,
+            ChatMessageUser,
+            GenerateConfig,
+        )
+
+        kinds: dict[str, Any] = {
+            "system": ChatMessageSystem,
+            "user": ChatMessageUser,
+            "assistant": ChatMessageAssistant,
+        }
+        sent: list[ChatMessage] = [kinds[m["role"]](content=m["content"]) for m in messages]
+        try:
+            output = await model.generate(sent, config=GenerateConfig(temperature=0.0, seed=0))
+        except Exception as error:
+            raise UpstreamError(f"{type(error).__name__}: {error}") from error
+        if output.error:
+            raise UpstreamError(output.error)
+        usage = output.usage
+        counts = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens} if usage else {}
+        return output.completion, counts
+
+    return asked
+
+
+def judge_spec(name: str, base_url: str | None = None) -> ModelSpec | None:
+    """The judge that a command line names: ``lexical`` (None), ``local``, or Inspect's name of a model.
+
+    Args:
+        name: Which.
+        base_url: Of an OpenAI-compatible API; ``name`` is then a model of it.
+
+    Raises:
+        UsageError: It is none of these.
+    """
+    if name == "lexical":
+        return None
+    if name == "local":
+        return ModelSpec("local", None, demonstration=True)
+    if base_url:
+        return ModelSpec(name, f"openai-api/upstream/{name}", base_url)
+    if "/" not in name:
+        raise UsageError(
+            f"judge {name!r}: give `lexical`, `local`, Inspect's name of a model (provider/name), or --upstream URL "
+            "with a model of that API"
+        )
+    return ModelSpec(name.replace("/", "-"), name)

@@ -1,0 +1,387 @@
+"""The runs of a study, as Inspect tasks: a task for each agent and model, a sample for each planned run."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import logging
+import secrets
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from searchsim import __version__, agent
+from searchsim.agent import Adapter
+from searchsim.engine.opening import EngineChoice, open_embedded, open_engine
+from searchsim.errors import AgentError, SearchsimError
+from searchsim.judge import Judge
+from searchsim.judge.verdict import unjudged
+from searchsim.records import Record, brief, check, seen, state
+from searchsim.server.app import running
+from searchsim.server.context import Context
+from searchsim.store import SqliteStore
+from searchsim.study.contract import AgentSpec, Contract, ModelSpec
+from searchsim.study.ledger import SCORER, Attempts, Ledger, RunWaitsError
+from searchsim.study.matrix import Plan, PlannedRun
+from searchsim.study.models import Models
+from searchsim.study.upstream import InspectUpstream
+from searchsim.world import World, Worlds
+
+if TYPE_CHECKING:
+    from inspect_ai import Task
+    from inspect_ai.model import Model
+    from inspect_ai.scorer import Score
+
+__all__ = ["Progress", "run"]
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a study is.
+
+    Attributes:
+        planned: Runs in all.
+        done: Runs that have a record.
+        cost: US dollars so far, attempts that were repeated among them; None where a price is missing.
+    """
+
+    planned: int
+    done: int
+    cost: float | None
+
+
+def run(
+    contract: Contract,
+    plan: Plan,
+    ledger: Ledger,
+    *,
+    engine: EngineChoice | None = None,
+    tell: Callable[[Progress, Record | None], object] = lambda progress, record: None,
+) -> bool:
+    """Make the planned runs that have no record yet.
+
+    Args:
+        contract: The contract.
+        plan: Its runs.
+        ledger: The study's folder.
+        engine: Where the engine of the contract is to be found (an Elasticsearch's address, recordings).
+        tell: Called once at the start, with None, and after each run.
+
+    Returns:
+        Whether every planned run has a record now.
+
+    Raises:
+        UsageError: Another process works in the folder, or a model can't be opened.
+        AgentError: An agent's environment can't be made.
+    """
+    log = ledger.log()
+    missing = set(ledger.open_runs(plan, log))
+    study = _Study(contract, plan, ledger.attempts(), engine or EngineChoice(contract.engine), tell)
+    tell(study.begin(log.records), None)
+    if not missing:
+        return True
+    with Models() as models:
+        study.prepare(models)
+        try:
+            _evaluate(study.tasks(models), ledger.folder, contract.parallel)
+        finally:
+            study.close()
+    return not ledger.open_runs(plan, ledger.log())
+
+
+def _evaluate(tasks: list[Task], folder: Path, parallel: int) -> None:
+    from inspect_ai import eval_set
+
+    # Each attempt to put something on the console would tear the progress bar.
+    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
+    eval_set(
+        tasks,
+        log_dir=str(folder),
+        display="none",
+        log_level="error",
+        score_display=False,
+        max_tasks=1,
+        max_samples=parallel,
+        # A sample that fails is a failed run of the study, and no reason to stop.
+        fail_on_error=False,
+        retry_attempts=0,
+        retry_immediate=False,
+        # What was begun and killed stays to be looked at.
+        retry_cleanup=False,
+        # Each sample is on disk when it is done.
+        log_buffer=1,
+        ctl_server=False,
+    )
+
+
+class _Study:
+    """What the samples of a study share."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        plan: Plan,
+        attempts: Attempts,
+        engine: EngineChoice,
+        tell: Callable[[Progress, Record | None], object],
+    ) -> None:
+        self.contract = contract
+        self.plan = plan
+        self.attempts = attempts
+        self.choice = engine
+        self.tell = tell
+        self.progress = Progress(len(plan.runs), 0, 0.0)
+        self.agents = {a.name: a for a in contract.agents}
+        self.specs = {m.name: m for m in contract.models}
+        self.adapters: dict[str, tuple[Adapter, Path]] = {}
+        self.judge: Judge
+        self._worlds: Worlds | None = None
+        self._store: SqliteStore
+
+    def begin(self, records: Mapping[str, Record]) -> Progress:
+        """Take stock of what is there."""
+        known = [records[p.run] for p in self.plan.runs if p.run in records]
+        self.progress.done = len(known)
+        for record in known:
+            self._count_cost(record)
+        return self.progress
+
+    def prepare(self, models: Models) -> None:
+        """Everything that can be missing is missed before the first run."""
+        self.judge = models.judge(self.contract.judge)
+        for spec in self.contract.models:
+            models.model(spec)
+        self.adapters = {name: agent.prepare(name) for name in self.agents}
+        self._store = SqliteStore(self.attempts.path.with_name("worlds.sqlite"))
+        if self.choice.name == "tantivy":
+            self._worlds = Worlds(self.contract.corpus, open_embedded(self.contract.corpus), self._store)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+    def tasks(self, models: Models) -> list[Task]:
+        """The Inspect tasks. They are the same ones whenever the study is taken up again."""
+        return [self._task(a, m, models.model(m)) for a in self.contract.agents for m in self.contract.models]
+
+    def _task(self, of: AgentSpec, spec: ModelSpec, model: Model) -> Task:
+        from inspect_ai import Task
+        from inspect_ai.dataset import MemoryDataset, Sample
+        from inspect_ai.model import ModelOutput
+        from inspect_ai.scorer import Scorer, Target, scorer
+        from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+        planned = {p.run: p for p in self.plan.runs if (p.agent, p.model) == (of.name, spec.name)}
+        study = self
+
+        @solver(name="searchsim")
+        def research() -> Solver:
+            async def solve(state: TaskState, generate: Generate) -> TaskState:
+                record = await study.carry_out(planned[str(state.sample_id)], of, spec, model)
+                state.metadata["record"] = record
+                state.output = ModelOutput.from_content(spec.name, record["report"])
+                return state
+
+            return solve
+
+        @scorer(metrics=[], name=SCORER)
+        def judged() -> Scorer:
+            async def score(state: TaskState, target: Target) -> Score:
+                record = await study.judged(state.metadata.pop("record"))
+                study.done(record)
+                return _score(record)
+
+            return score
+
+        corpus = self.contract.corpus
+        samples = [
+            Sample(
+                id=p.run,
+                input=corpus.tasks[p.task].question,
+                target=corpus.blueprints[p.task].false_conclusion,
+                metadata={"condition": dict(p.condition), "task": p.task, "repetition": p.repetition},
+            )
+            for p in planned.values()
+        ]
+        return Task(
+            name=f"{self.contract.name}-{of.name}-{spec.name}",
+            dataset=MemoryDataset(samples, name=self.contract.name),
+            solver=research(),
+            scorer=judged(),
+            model=model,
+            metadata={"study": self.contract.name, "contract_sha256": self.contract.sha256, "searchsim": __version__},
+        )
+
+    async def carry_out(self, planned: PlannedRun, of: AgentSpec, spec: ModelSpec, model: Model) -> Record:
+        """Make a run, as often as the contract says, and give its record, unjudged."""
+        limit = self.contract.cost_limit
+        if limit is not None and (self.progress.cost is None or self.progress.cost >= limit):
+            raise RunWaitsError(f"the contract's cost limit of {limit} US dollars is reached")
+        kept = self.attempts.ended(planned.run)
+        while kept is None or self._again(planned.run, kept):
+            kept = await self._attempt(planned, of, spec, model)
+        return {**kept, "attempts": self.attempts.of(planned.run)}
+
+    def _again(self, run: str, record: Record) -> bool:
+        made = sum(a["state"] != "interrupted" for a in self.attempts.of(run))
+        return record["status"] in self.contract.rerun_on and made < self.contract.attempts
+
+    async def _attempt(self, planned: PlannedRun, of: AgentSpec, spec: ModelSpec, model: Model) -> Record:
+        async with self._opened() as worlds:
+            upstream = InspectUpstream(model, spec.name, demonstration=spec.demonstration)
+            context = Context(
+                worlds,
+                upstream,
+                temperature=self.contract.temperature,
+                seed=self.contract.seed,
+                # The agent must not be able to read what is planned for it.
+                control_token=secrets.token_hex(16),
+            )
+            world = worlds.create(planned.task, planned.condition)
+            number = len(self.attempts.of(planned.run)) + 1
+            self.attempts.start(planned.run, number, world.key)
+            loop = asyncio.get_running_loop()
+            begun = loop.time()
+            made: agent.Run | None = None
+            failure = ""
+            try:
+                async with running(context) as url:
+                    made = await agent.run(
+                        context,
+                        url,
+                        *self.adapters[of.name],
+                        world,
+                        settings=of.settings,
+                        timeout=self.contract.seconds,
+                    )
+            except AgentError as error:
+                failure = str(error)
+            seconds = round(loop.time() - begun, 1)
+            record = self._record(planned, spec, worlds, world, made, failure, seconds)
+            self.attempts.end(planned.run, number, seconds, record)
+            return record
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Worlds]:
+        """The study's worlds. A client of an engine elsewhere belongs to the loop that it was opened in."""
+        if self._worlds is not None:
+            yield self._worlds
+            return
+        engine = await open_engine(self.contract.corpus, self.choice)
+        try:
+            yield Worlds(self.contract.corpus, engine, self._store)
+        finally:
+            await engine.close()
+
+    def _record(
+        self,
+        planned: PlannedRun,
+        spec: ModelSpec,
+        worlds: Worlds,
+        world: World,
+        made: agent.Run | None,
+        failure: str,
+        seconds: float,
+    ) -> Record:
+        corpus = self.contract.corpus
+        events = list(worlds.events(world.key))
+        report = made.report if made else ""
+        found = seen(events, list(world.documents()), report)
+        usage = [e["usage"] for e in events if e["event"] == "model"]
+        prompt = sum(u.get("prompt_tokens", 0) for u in usage)
+        completion = sum(u.get("completion_tokens", 0) for u in usage)
+        return {
+            "record": 1,
+            "run": planned.run,
+            "study": self.contract.name,
+            "contract_sha256": self.contract.sha256,
+            "corpus": {"name": corpus.name, "sha256": corpus.hash},
+            "task": planned.task,
+            "language": planned.language,
+            "question": corpus.tasks[planned.task].question,
+            "blueprint": brief(corpus.blueprints.get(planned.task)),
+            "agent": planned.agent,
+            "model": planned.model,
+            "repetition": planned.repetition,
+            "condition": dict(world.condition),
+            "label": planned.label,
+            "control": planned.control,
+            "temperature": self.contract.temperature,
+            "seed": self.contract.seed,
+            "status": "failed" if made is None else "valid" if made.valid else "invalid",
+            "reasons": [failure] if made is None else list(made.reasons),
+            "demonstration": spec.demonstration,
+            "attempts": [],
+            "world": world.key,
+            "plan": world.plan.record(),
+            "report": report,
+            "verdict": None,
+            "usage": {
+                "calls": {"live": len(usage), "replayed": 0},
+                "prompt_tokens": prompt,
+                "completion_tokens": completion,
+                "cost": spec.cost(prompt, completion),
+            },
+            "seconds": seconds,
+            "versions": {**_versions(), **(made.versions if made else {})},
+            **found,
+        }
+
+    async def judged(self, record: Record) -> Record:
+        """A record with its verdict, where it is of a valid run."""
+        if record["status"] == "valid":
+            blueprint = self.contract.corpus.blueprints.get(record["task"])
+            if blueprint is None:
+                verdict = unjudged(self.judge, "the task has no blueprint")
+            else:
+                verdict = await self.judge.judge(record["report"], blueprint, record["question"])
+            record = {**record, "verdict": verdict.record()}
+        if wrong := check(record):
+            # A record that breaks its own schema is our fault; Inspect keeps the error, and the run is failed.
+            raise SearchsimError(f"the run's record breaks its schema: {'; '.join(wrong[:3])}")
+        return record
+
+    def done(self, record: Record) -> None:
+        """Note that a run has its record."""
+        self.progress.done += 1
+        self._count_cost(record)
+        self.tell(self.progress, record)
+
+    def _count_cost(self, record: Record) -> None:
+        spec, judge = self.specs.get(record["model"]), self.contract.judge
+        # Attempts that were repeated have cost as well.
+        used = [r["usage"] for r in (*self.attempts.repeated(record["run"]), record)]
+        costs = [spec.cost(u["prompt_tokens"], u["completion_tokens"]) if spec else None for u in used]
+        if judge is not None and record["verdict"]:
+            usage = record["verdict"]["usage"]
+            costs.append(judge.cost(usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)))
+        if self.progress.cost is not None and None not in costs:
+            self.progress.cost += sum(c for c in costs if c is not None)
+        else:
+            self.progress.cost = None
+
+
+def _score(record: Record) -> Score:
+    """What Inspect shows of a run."""
+    from inspect_ai.scorer import Score
+
+    verdict = record["verdict"] or {}
+    ended = state(record)
+    return Score(
+        value=verdict["state"] if ended == "judged" else ended,
+        answer=", ".join(verdict.get("claims", [])),
+        explanation=verdict.get("reason") or "; ".join(record["reasons"]),
+        # Of a process that is killed before a sample is written, Inspect recovers the sample's scores.
+        metadata={"record": record},
+    )
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "searchsim": __version__,
+        "inspect-ai": importlib.metadata.version("inspect-ai"),
+        "searchsim's python": sys.version.split()[0],
+    }
