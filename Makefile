@@ -9,7 +9,7 @@ READY := .venv/.ready
 .PHONY: help demo test check format lock elasticsearch elasticsearch-stop wheel clean
 
 help:
-	@echo "make demo    one agent, three tasks, with and without misleading documents, on a toy model"
+	@echo "make demo    a small study on a toy model, from contract to report"
 	@echo "make test    the tests"
 	@echo "make check   ruff, mypy, and the tests of the docs"
 	@echo "make format  put the code in ruff's form"

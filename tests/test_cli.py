@@ -106,7 +106,16 @@ def test_every_command_has_help_with_an_example(call: Call, path: list[str]) -> 
         ["world", "show", "--url", "http://127.0.0.1:9"],
         ["world", "show", "--url", "file:///etc/passwd"],
         ["demo", "--tasks", "0"],
-        ["demo", "--budgets", "9"],
+        ["demo", "--contract", "absent"],
+        ["study", "plan", "absent"],
+        ["study", "plan", "quickstart", "--log-dir", "/nowhere"],
+        ["study", "run", "quickstart"],
+        ["study", "run", "quickstart", "--log-dir", "/nowhere/at/all", "--model", "gpt-4o"],
+        ["study", "report", "/nowhere", "--out", "/nowhere/report"],
+        ["score", "fcar", "/nowhere"],
+        ["score", "fcar", "/nowhere", "--judge", "gpt-4o"],
+        ["score", "agreement", "--judge", "gpt-4o"],
+        ["score", "agreement", "--set", "absent"],
     ],
     ids=" ".join,
 )
@@ -366,3 +375,31 @@ def _scripted_process(more: str) -> Iterator[str]:
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def test_a_study_is_planned_by_its_fixed_interface(call: Call) -> None:
+    code, out, err = call("study", "plan", "rank", "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    assert len(told["runs"]) == 24
+    assert told["estimate"][0]["calls"] and told["power"][0]["kind"] == "control"
+    code, out, _ = call("study", "plan", "rank", "--model", "local")
+    assert code == 0
+    assert "24 runs" in out and "held fixed: authority high" in out
+
+
+def test_agreement_is_printed(call: Call) -> None:
+    code, out, _ = call("score", "agreement", "--judge", "lexical", "--set", "held_out", "--json")
+    assert code == 0
+    rows = json.loads(out)["rows"]
+    assert (rows[0]["group"], rows[0]["n"]) == ("held_out", 36)
+    assert "held out, zh" in call("score", "agreement")[1]
+
+
+def test_published_figures_are_recomputed(call: Call) -> None:
+    code, out, _ = call("reproduce", "misknow", "--json")
+    assert code == 0
+    lines = json.loads(out)
+    assert {"id", "published", "recomputed", "holds"} <= set(lines[0])
+    assert not [line for line in lines if line["holds"] is False]
+    assert all(line["reason"] for line in lines if line["holds"] is None)

@@ -70,6 +70,7 @@ def study_plan(
     measured = {}
     if log_dir is not None:
         ledger = Ledger(log_dir)
+        ledger.plan()
         measured = ledger.measured(list(ledger.log().records.values()))
     costs, powers = estimate(contract, planned, measured), power(planned)
     if as_json:

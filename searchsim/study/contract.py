@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from searchsim.scoring.metrics import METRICS
 
 __all__ = ["AgentSpec", "Contract", "ModelSpec", "load", "parse"]
 
+_SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
 CONTRASTS = ("control", "levels", "agents", "models")
 
 
@@ -249,6 +251,13 @@ def _model(given: str | Mapping[str, Any], where: str, place: str) -> ModelSpec:
             "local", None, config=data.get("config", {}), price={"input": 0, "output": 0}, demonstration=True
         )
     data = {"name": given.replace("/", "-").replace(":", "-"), "model": given} if isinstance(given, str) else given
+    for name in data.get("args", {}):
+        if _SECRET.search(name):
+            raise ContractError(
+                where,
+                f"{place}.args.{name}",
+                "a contract is kept and shown, and is no place for a key: Inspect reads it from the environment",
+            )
     if "/" not in data["model"]:
         raise ContractError(
             where, place, f"{data['model']!r}: give `local`, or Inspect's name of a model, provider/name"

@@ -55,7 +55,6 @@ def scripted(data: ContractData, scripted_model: ScriptedModel) -> ContractData:
         "name": "stand-in",
         "model": "openai-api/scripted/m",
         "base_url": f"{scripted_model.url}/v1",
-        "args": {"api_key": "x"},
         "price": {"input": 1000, "output": 2000},
         "demonstration": True,
     }
@@ -75,6 +74,7 @@ def searchsim(tmp_path: Path, cache: Path) -> Searchsim:
         **os.environ,
         "SEARCHSIM_HOME": str(HOME),
         "SEARCHSIM_CACHE": str(cache),
+        "SCRIPTED_API_KEY": "x",
         # Inspect's own files (traces, buffers of samples) stay out of the user's home.
         "XDG_DATA_HOME": str(tmp_path / "share"),
         "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),

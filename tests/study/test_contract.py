@@ -59,6 +59,11 @@ def edited(data: ContractData, place: str, value: Any) -> ContractData:
         ("agents", ["scripted", "scripted"], "c.yaml: agents: a name stands twice"),
         ("models", ["gpt"], "c.yaml: models.0: 'gpt': give `local`, or Inspect's name"),
         ("models", [{"name": "x"}], "c.yaml: models.0: model 'x' needs a model"),
+        (
+            "models",
+            [{"name": "x", "model": "a/b", "args": {"api_key": "s"}}],
+            "c.yaml: models.0.args.api_key: a contract",
+        ),
         ("judge", {"model": "gpt"}, "c.yaml: judge.model: 'gpt': give `local`"),
         ("metrics", ["asr"], "c.yaml: metrics: no metric 'asr'; there are: fcar"),
         ("reruns", {"attempts": 2}, "c.yaml: reruns"),
