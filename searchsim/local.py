@@ -128,11 +128,11 @@ class LocalModel:
         params.port = 0
         params.ui = False
         params.verbosity = 0
-        count = threads or os.cpu_count() or 1
+        # The agent, the server and this process work beside it: threads that wait for one that got no processor stand
+        # still, and two on two busy cores were slower than one.
+        count = threads or max(1, (os.cpu_count() or 2) - 1)
         params.cpuparams.n_threads = count
         params.cpuparams_batch.n_threads = count
-        # Threads that wait for each other without sleeping stand still where another process wants the processor.
-        params.cpuparams.poll = params.cpuparams_batch.poll = 0
         try:
             self._server: Any = xllamacpp.Server(params)
         except RuntimeError as error:

@@ -116,7 +116,8 @@ def _paragraphs(report: str) -> list[list[str]]:
     text = report
     if cut := _SOURCES.search(report):
         text = report[: cut.start()]
-    return [sentences(part) for part in re.split(r"\n\s*\n", text)]
+    parts = (sentences(part) for part in re.split(r"\n\s*\n", text))
+    return [part for part in parts if part]
 
 
 def _distance(sentence: str, blueprint: Blueprint) -> tuple[bool, bool]:

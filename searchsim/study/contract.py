@@ -78,7 +78,7 @@ class Contract:
 
     Attributes:
         data: The whole file, as it stands, with what the command line put in its place.
-        sha256: Its hash; every record names it.
+        sha256: Its hash, ``limits`` of parallel runs and cost left out; every record names it.
         corpus: The corpus, its hash compared.
         tasks: Ids, in the corpus's order.
         factors: What varies.
@@ -185,7 +185,7 @@ def parse(data: dict[str, Any], where: str, *, models: list[str] | None = None, 
     limits, reruns = data.get("limits", {}), data.get("reruns", {"attempts": 1, "after": []})
     return Contract(
         data=data,
-        sha256=hashlib.sha256(orjson.dumps(data, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        sha256=_hash(data),
         name=data["name"],
         question=data["question"],
         source=data.get("source", ""),
@@ -209,6 +209,12 @@ def parse(data: dict[str, Any], where: str, *, models: list[str] | None = None, 
         seconds=limits.get("seconds", 3600.0),
         cost_limit=limits.get("cost"),
     )
+
+
+def _hash(data: Mapping[str, Any]) -> str:
+    """The contract's hash. How many runs go on at a time and what they may cost doesn't change what they are."""
+    limits = {k: v for k, v in data.get("limits", {}).items() if k not in ("parallel", "cost")}
+    return hashlib.sha256(orjson.dumps({**data, "limits": limits}, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _check_factors(data: Mapping[str, Any], where: str) -> None:

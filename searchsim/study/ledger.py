@@ -16,7 +16,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,12 +147,13 @@ class Ledger:
                     f"{folder} holds a study by another contract (hash {ledger.plan().contract_sha256[:12]}…, not "
                     f"{contract.sha256[:12]}…): name another --log-dir, or the contract that was begun"
                 )
+            # Its limits may be others now.
+            _write(folder / "contract.yaml", _yaml(contract))
             return ledger
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.glob("*.eval")):
             raise UsageError(f"{folder} holds Inspect's logs of something else: name another --log-dir")
-        text = yaml.safe_dump(dict(contract.data), sort_keys=False, allow_unicode=True, width=120)
-        _write(folder / "contract.yaml", text.encode())
+        _write(folder / "contract.yaml", _yaml(contract))
         # The plan is last: a folder with a plan is whole.
         _write(file, orjson.dumps(plan.record(), option=orjson.OPT_INDENT_2))
         return ledger
@@ -212,6 +213,27 @@ class Ledger:
     def log(self) -> RunLog:
         """What Inspect's logs hold."""
         return RunLog(self.folder)
+
+    def reopen(self, runs: Collection[str]) -> None:
+        """Have Inspect take up runs again that ended without a record: an error of ours, or a limit of the cost.
+
+        Inspect counts a sample that ended in an error as done; one that was declared invalid it makes again.
+        """
+        if not any(self.folder.glob("*.eval")):
+            return
+        from inspect_ai.log import ProvenanceData, invalidate_samples, list_eval_logs, read_eval_log, write_eval_log
+
+        newest = {}
+        for info in sorted(list_eval_logs(str(self.folder)), key=lambda i: i.name):
+            newest[info.task_id] = info
+        for info in newest.values():
+            log = read_eval_log(info)
+            if log.status != "success":
+                continue
+            again = [s.uuid for s in log.samples or [] if s.uuid and str(s.id) in runs and s.error is not None]
+            if again:
+                reason = ProvenanceData(author="searchsim", reason="ended without a record")
+                write_eval_log(invalidate_samples(log, again, reason), info.name)
 
     def append_verdict(self, run: str, verdict: Verdict) -> None:
         """Keep a verdict that was given afterwards."""
@@ -282,6 +304,10 @@ class Ledger:
     def open_runs(self, plan: Plan, log: RunLog) -> list[str]:
         """Planned runs that have no record yet."""
         return [p.run for p in plan.runs if state(log.records.get(p.run)) == "not_run"]
+
+
+def _yaml(contract: Contract) -> bytes:
+    return yaml.safe_dump(dict(contract.data), sort_keys=False, allow_unicode=True, width=120).encode()
 
 
 def _same(verdict: Mapping[str, Any], judge: Judge) -> bool:

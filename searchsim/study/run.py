@@ -8,8 +8,9 @@ import logging
 import secrets
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,7 @@ def run(
         return True
     with Models() as models:
         study.prepare(models)
+        ledger.reopen(missing)
         try:
             _evaluate(study.tasks(models), ledger.folder, contract.parallel)
         finally:
@@ -97,24 +99,25 @@ def _evaluate(tasks: list[Task], folder: Path, parallel: int) -> None:
 
     # Each attempt to put something on the console would tear the progress bar.
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    eval_set(
-        tasks,
-        log_dir=str(folder),
-        display="none",
-        log_level="error",
-        score_display=False,
-        max_tasks=1,
-        max_samples=parallel,
-        # A sample that fails is a failed run of the study, and no reason to stop.
-        fail_on_error=False,
-        retry_attempts=0,
-        retry_immediate=False,
-        # What was begun and killed stays to be looked at.
-        retry_cleanup=False,
-        # Each sample is on disk when it is done.
-        log_buffer=1,
-        ctl_server=False,
-    )
+    with redirect_stdout(StringIO()):  # its closing line, which speaks of tasks and not of runs
+        eval_set(
+            tasks,
+            log_dir=str(folder),
+            display="none",
+            log_level="error",
+            score_display=False,
+            max_tasks=1,
+            max_samples=parallel,
+            # A sample that fails is a failed run of the study, and no reason to stop.
+            fail_on_error=False,
+            retry_attempts=0,
+            retry_immediate=False,
+            # What was begun and killed stays to be looked at.
+            retry_cleanup=False,
+            # Each sample is on disk when it is done.
+            log_buffer=1,
+            ctl_server=False,
+        )
 
 
 class _Study:

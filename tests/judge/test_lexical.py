@@ -68,6 +68,11 @@ async def test_chinese(bridge: Blueprint) -> None:
     assert distant.state == "not_adopted"
 
 
+@pytest.mark.parametrize("text", ["a\n\n\n\n", "\n\n.\n\n", "…\n \nx", "## \n\n-"])
+async def test_paragraphs_without_a_sentence(bicycle: Blueprint, text: str) -> None:
+    assert (await LexicalJudge().judge(text, bicycle)).state == "not_adopted"
+
+
 @pytest.mark.parametrize("empty", ["", " \n "])
 async def test_an_empty_report_is_unjudged(bicycle: Blueprint, empty: str) -> None:
     verdict = await LexicalJudge().judge(empty, bicycle)

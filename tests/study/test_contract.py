@@ -25,6 +25,8 @@ def test_a_sound_contract(data: ContractData) -> None:
     assert contract.models[0].demonstration and contract.models[0].cost(1000, 1000) == 0
     assert parse(copy.deepcopy(data), "elsewhere.yaml").sha256 == contract.sha256
     assert parse({**data, "seed": 1}, "c.yaml").sha256 != contract.sha256
+    assert parse({**data, "limits": {"parallel": 9, "cost": 3}}, "c.yaml").sha256 == contract.sha256
+    assert parse({**data, "limits": {"parallel": 2, "seconds": 9}}, "c.yaml").sha256 != contract.sha256
 
 
 def edited(data: ContractData, place: str, value: Any) -> ContractData:

@@ -276,6 +276,11 @@ async def test_a_cost_limit_leaves_runs_for_later(
     assert code == 4, err
     assert "judged 2, unjudged 0, invalid 0, failed 0, not run 2; 4 planned" in out
     assert "Traceback" not in err
+    contract = written({**scripted, "limits": {"parallel": 1, "cost": 10}})
+    code, out, err = await searchsim("study", "run", contract, "--log-dir", folder)
+    assert code == 0, err
+    assert "judged 4" in out
+    assert len(scripted_model.requests) == 4, "what was made before isn't made again"
 
 
 async def test_what_cannot_be_opened_is_told_before_the_first_run(
