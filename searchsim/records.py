@@ -92,6 +92,7 @@ def seen(events: Sequence[Event], pool: Sequence[Document], report: str) -> dict
                             "document": id_,
                             "injected": text is not None,
                             "parts": list(event["parts"].get(id_, [])),
+                            "ambiguous": id_ in event["ambiguous"],
                             "text_sha256": text and _text_hash(text),
                         }
                     )

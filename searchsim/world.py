@@ -203,8 +203,14 @@ class Worlds:
         only: A world that any key, or none, names (``serve --task``, ``searchsim run``).
     """
 
-    def __init__(self, corpus: Corpus, engine: SearchEngine, store: Store) -> None:
+    def __init__(self, corpus: Corpus, engine: SearchEngine, store: Store, *, take_up: bool = True) -> None:
         """Take the store's worlds up again.
+
+        Args:
+            corpus: See above.
+            engine: See above.
+            store: Where they are kept.
+            take_up: False where none of the kept worlds will be asked for any more.
 
         Raises:
             CorpusError: The corpus's misleading documents have faults.
@@ -217,7 +223,7 @@ class Worlds:
         self.factors = injection.load_factors()
         self._store = store
         self._worlds: dict[str, World] = {}
-        for key, record in store.worlds():
+        for key, record in store.worlds() if take_up else ():
             self._restore(key, record)
 
     def _restore(self, key: str, record: Mapping[str, Any]) -> None:

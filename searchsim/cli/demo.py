@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from searchsim.cli.common import ERR, say, show_table
-from searchsim.cli.study import ModelOption, conduct
+from searchsim.cli.study import ModelOption, conduct, exit_code
 from searchsim.engine.opening import EngineChoice
 from searchsim.study.contract import load
 from searchsim.study.reporting import write_report
@@ -31,7 +31,7 @@ def demo(
     Example: searchsim demo --tasks 1
     """
     loaded = load(contract, models=model, first=tasks)
-    ledger, _ = conduct(loaded, out / "study", EngineChoice(loaded.engine))
+    ledger, _, _ = conduct(loaded, out / "study", EngineChoice(loaded.engine))
     with ERR.status("writing the report"):
         page, summary = write_report(ledger, out)
     table = Table("agent", "model", "condition", "judged", "served", "delivered", "adopted", "states true", box=None)
@@ -46,6 +46,9 @@ def demo(
     for reason in summary["demonstration"]:
         say(f"A demonstration, no result: {reason}.")
     say(f"\nFigures, tables, and each run with its searches, what was served where, and its report: {page}")
+    flow = summary["flow"]
+    # A toy may well write nothing, which makes a run invalid and the demonstration no worse.
+    raise typer.Exit(exit_code({"not_run": flow["not_run"], "failed": flow["failed"], "invalid": 0, "unjudged": 0}))
 
 
 def _count(cell: Mapping[str, Any], key: str) -> str:

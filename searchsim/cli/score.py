@@ -22,7 +22,7 @@ from searchsim.scoring.agreement import agreement, judge_excerpts
 from searchsim.scoring.fcar import summarise
 from searchsim.scoring.metrics import METRICS
 from searchsim.study.ledger import Ledger
-from searchsim.study.models import Models, judge_spec
+from searchsim.study.models import Models, judge_identity, judge_spec
 
 __all__ = ["agreement_cells", "score_app"]
 
@@ -39,10 +39,11 @@ def score_fcar(
     directory: Annotated[Path, typer.Argument(help="A study's folder.")],
     judge: Annotated[
         str | None,
-        typer.Option(help="Judge the kept runs with lexical, local, or a model by Inspect's name; else only show."),
+        typer.Option(
+            help="Judge the kept runs with contract, lexical, local, or a model by Inspect's name; else only show."
+        ),
     ] = None,
     upstream: UpstreamOption = None,
-    again: Annotated[bool, typer.Option("--again", help="Also runs that this judge gave a verdict on before.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show FCAR and its companions by condition; with --judge, judge the kept runs first (verdicts are only added).
@@ -50,47 +51,52 @@ def score_fcar(
     Example: searchsim score fcar studies/quickstart --judge lexical
     """
     ledger = Ledger(directory)
-    contract, plan, log = ledger.parsed(), ledger.plan(), ledger.log()
-    with Models() as models:
-        first = models.judge(contract.judge)
-        chosen = first if judge is None else models.judge(judge_spec(judge, upstream))
-        kept = ledger.verified(log.records.values())
-        if judge is not None:
-            asyncio.run(_judge_again(ledger, kept, chosen, contract.corpus, again))
-        records = ledger.judged_by(kept, chosen)
-        before = ledger.judged_by(kept, first)
+    contract, plan, log = ledger.contract(), ledger.plan(), ledger.log()
+    first = chosen = ledger.terms()["judge"]
+    kept = ledger.verified(log.records.values())
+    if judge is not None:
+        spec = ledger.parsed().judge if judge == "contract" else judge_spec(judge, upstream)
+        chosen = judge_identity(spec)
+        corpus = corpora.load(contract["corpus"]["name"])
+        if corpus.hash != contract["corpus"]["sha256"]:
+            raise UsageError(f"corpus {corpus.name} isn't the one of the study any more: its blueprints may differ")
+        with Models() as models:
+            asyncio.run(_judge_again(ledger, kept, models.judge(spec), chosen, corpus))
+    records = ledger.judged_by(kept, chosen)
+    before = ledger.judged_by(kept, first)
     summary = summarise(plan, records, log.failures)
-    named = {"judge": chosen.name, "model": chosen.model, "prompt_sha256": chosen.prompt_sha256}
     compared = _compared(before, records)
     if as_json:
-        print_json({**named, "summary": summary, "agreement": compared})
+        print_json({**chosen, "summary": summary, "agreement": compared})
         return
-    say(f"judge {chosen.name}" + (f", {chosen.model}" if chosen.model else ""))
-    table = Table("agent", "model", "condition", "judged", *contract.metrics, box=None)
+    say(f"judge {chosen['judge']}" + (f", {chosen['model']}" if chosen["model"] else ""))
+    table = Table("agent", "model", "condition", "judged", *contract["metrics"], box=None)
     for cell in summary["cells"]:
-        shown = [_figure(cell["metrics"][key]) for key in contract.metrics]
+        shown = [_figure(cell["metrics"][key]) for key in contract["metrics"]]
         table.add_row(cell["agent"], cell["model"], cell["label"], f"{cell['judged']}/{cell['planned']}", *shown)
     show_table(table)
-    for key in contract.metrics:
+    for key in contract["metrics"]:
         say(f"{key}: {METRICS[key].title.lower()}")
-    if chosen is not first:
+    if chosen != first:
         say(
-            f"beside the contract's judge, {first.name}: n {compared['n']}, the same in {_share(compared['exact'])}, "
-            f"kappa {_number(compared['kappa'])}"
+            f"beside the contract's judge, {first['judge']}: n {compared['n']}, "
+            f"the same in {_share(compared['exact'])}, kappa {_number(compared['kappa'])}"
         )
     for reason in summary["demonstration"]:
         say(f"a demonstration, no result: {reason}")
 
 
 async def _judge_again(
-    ledger: Ledger, records: Sequence[Record], judge: Judge, corpus: corpora.Corpus, again: bool
+    ledger: Ledger,
+    records: Sequence[Record],
+    judge: Judge,
+    named: Mapping[str, str | None],
+    corpus: corpora.Corpus,
 ) -> None:
-    known = {r["run"]: r["verdict"] for r in ledger.judged_by(records, judge)}
-    wanted = [
-        r
-        for r in records
-        if r["status"] == "valid" and (again or known[r["run"]] is None or known[r["run"]]["state"] == "unjudged")
-    ]
+    """Verdicts of a judge on all valid runs that it gave none on."""
+    known = {r["run"]: r["verdict"] for r in ledger.judged_by(records, named)}
+    silent = {run for run, verdict in known.items() if verdict is None or verdict["state"] == "unjudged"}
+    wanted = [r for r in records if r["status"] == "valid" and r["run"] in silent]
     with ledger.locked():
         for record in track(wanted, "judging", console=ERR, transient=True):
             blueprint = corpus.blueprints[record["task"]]

@@ -34,7 +34,7 @@ from searchsim.cli.common import (
 from searchsim.engine.opening import EngineChoice
 from searchsim.records import STATES, Record, state
 from searchsim.study.contract import Contract, load
-from searchsim.study.ledger import Ledger
+from searchsim.study.ledger import Ledger, RunLog
 from searchsim.study.matrix import Plan, estimate, plan, power
 from searchsim.study.run import Progress
 from searchsim.study.run import run as run_study
@@ -143,10 +143,13 @@ def study_run(
     """
     contract = load(file, models=model)
     choice = engine_choice(contract.engine, elasticsearch, elasticsearch_ca, recordings, recorded_mode)
-    ledger, planned = conduct(contract, log_dir, choice)
-    log = ledger.log()
+    _, planned, log = conduct(contract, log_dir, choice)
     count = Counter("failed" if r.run in log.failures else state(log.records.get(r.run)) for r in planned.runs)
     say(", ".join(f"{s.replace('_', ' ')} {count[s]}" for s in STATES) + f"; {len(planned.runs)} planned")
+    for run, reason in log.failures.items():
+        say(f"{run}: {reason}")
+    if log.waiting:
+        say(f"{len(log.waiting)} runs wait, since the contract's limit of the cost is reached: raise it to go on")
     say(f"transcripts: inspect view --log-dir {log_dir}; the report: searchsim study report {log_dir} --out FOLDER")
     raise typer.Exit(exit_code(count))
 
@@ -158,7 +161,7 @@ def exit_code(count: Mapping[Any, int]) -> int:
     return DEGRADED if count["failed"] + count["invalid"] + count["unjudged"] else 0
 
 
-def conduct(contract: Contract, log_dir: Path, choice: EngineChoice) -> tuple[Ledger, Plan]:
+def conduct(contract: Contract, log_dir: Path, choice: EngineChoice) -> tuple[Ledger, Plan, RunLog]:
     """Run a study with its progress on stderr."""
     planned = plan(contract)
     ledger = Ledger.create(log_dir, contract, planned)
@@ -174,7 +177,7 @@ def conduct(contract: Contract, log_dir: Path, choice: EngineChoice) -> tuple[Le
         job = bar.add_task(f"{contract.name}: preparing", total=len(planned.runs))
 
         def tell(progress: Progress, record: Record | None) -> None:
-            cost = "" if not progress.cost else f", US$ {progress.cost:.2f} so far"
+            cost = ", cost unknown" if progress.cost is None else f", US$ {progress.cost:.2f} so far"
             bar.update(job, completed=progress.done, description=f"{contract.name}{cost}")
             if record is None and progress.done:
                 ERR.print(f"{progress.done} of {progress.planned} runs were made before", markup=False)
@@ -183,8 +186,8 @@ def conduct(contract: Contract, log_dir: Path, choice: EngineChoice) -> tuple[Le
                 line = f"{progress.done}/{progress.planned} {_told(record)}"
                 ERR.print(line, markup=False, highlight=False, soft_wrap=True)
 
-        run_study(contract, planned, ledger, engine=choice, tell=tell)
-    return ledger, planned
+        log = run_study(contract, planned, ledger, engine=choice, tell=tell)
+    return ledger, planned, log
 
 
 def _told(record: Record) -> str:
@@ -198,10 +201,8 @@ def study_report(
     directory: DirArgument,
     out: Annotated[Path, typer.Option(help="The folder for index.html, runs.jsonl, cells.csv and the figures.")],
     judge: Annotated[
-        str | None,
-        typer.Option(help="Whose verdicts count: lexical, local, or a model's name; else the contract's judge."),
+        str | None, typer.Option(help="Whose verdicts count: a judge that gave some, by its or its model's name.")
     ] = None,
-    upstream: Annotated[str | None, typer.Option(help="The API of the judge's model, as for score fcar.")] = None,
 ) -> None:
     """Write a study's report: one page with figures, tables and every run; JSONL and CSV beside it.
 
@@ -209,7 +210,7 @@ def study_report(
     """
     from searchsim.study.reporting import write_report
 
-    page, summary = write_report(Ledger(directory), out, judge, upstream)
+    page, summary = write_report(Ledger(directory), out, judge)
     flow = summary["flow"]
     say(", ".join(f"{s.replace('_', ' ')} {flow[s]}" for s in STATES) + f"; {flow['planned']} planned")
     for reason in summary["demonstration"]:

@@ -61,6 +61,7 @@ class LexicalJudge:
     name = "lexical-2"
     model: str | None = None
     prompt_sha256: str | None = None
+    settings_sha256: str | None = None
     demonstration = True
 
     async def judge(self, report: str, blueprint: Blueprint, question: str = "") -> Verdict:

@@ -13,9 +13,10 @@ import orjson
 
 from searchsim.documents import Blueprint, Claim, faults_in, schema
 from searchsim.errors import UpstreamError
+from searchsim.judge.lexical import sentences
 from searchsim.judge.verdict import Verdict, unjudged
 
-__all__ = ["Ask", "ModelJudge", "Reply"]
+__all__ = ["Ask", "ModelJudge", "Reply", "prompt_hash"]
 
 Reply = tuple[str, Mapping[str, int]]
 """A model's text, and its usage: prompt_tokens, completion_tokens."""
@@ -88,19 +89,22 @@ class ModelJudge:
 
     name = "model-1"
 
-    def __init__(self, ask: Ask, model: str, *, demonstration: bool = False) -> None:
+    def __init__(
+        self, ask: Ask, model: str, *, settings_sha256: str | None = None, demonstration: bool = False
+    ) -> None:
         """Make a judge.
 
         Args:
             ask: Sends messages to the model.
             model: The model's name, for the record.
+            settings_sha256: Hash of where and how it is asked, for the record.
             demonstration: True for a toy.
         """
         self._ask = ask
         self.model: str | None = model
+        self.settings_sha256 = settings_sha256
         self.demonstration = demonstration
-        parts = (_SYSTEM, _USER, _AGAIN, orjson.dumps(schema("judgement"), option=orjson.OPT_SORT_KEYS).decode())
-        self.prompt_sha256: str | None = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        self.prompt_sha256: str | None = prompt_hash()
 
     async def judge(self, report: str, blueprint: Blueprint, question: str = "") -> Verdict:
         """See `Judge.judge`."""
@@ -132,6 +136,7 @@ class ModelJudge:
                     judge=self.name,
                     model=self.model,
                     prompt_sha256=self.prompt_sha256,
+                    settings_sha256=self.settings_sha256,
                     demonstration=self.demonstration,
                     reason=answer["reason"],
                     usage=usage,
@@ -141,6 +146,12 @@ class ModelJudge:
                 {"role": "user", "content": _AGAIN.format(fault=fault)},
             ]
         return unjudged(self, f"the judge's answer can't be used: {fault}", usage)
+
+
+def prompt_hash() -> str:
+    """SHA-256 of all that the judge puts around a report, and of the form it asks for."""
+    parts = (_SYSTEM, _USER, _AGAIN, orjson.dumps(schema("judgement"), option=orjson.OPT_SORT_KEYS).decode())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _prompt(report: str, blueprint: Blueprint, question: str) -> str:
@@ -161,7 +172,8 @@ def _listed(claims: Sequence[Claim]) -> str:
 
 def _parse(text: str) -> tuple[dict[str, Any], str]:
     """The JSON object in an answer, code fences and thoughts before it left out; and what is wrong with it."""
-    bare = re.sub(r"(?s)<think>.*?</think>", "", text)
+    # Thoughts are no answer: not those before a lone closing mark, nor those that were cut off.
+    bare = re.sub(r"(?s)^.*</think>|<think>.*", "", text)
     start = bare.find("{")
     if start < 0:
         return {}, "it holds no JSON object"
@@ -190,10 +202,29 @@ def _wrong(answer: Mapping[str, Any], report: str, blueprint: Blueprint) -> str:
         return "adopts is true, and no sentence shows it"
     if blueprint.true_conclusion and answer["states_true"] is None:
         return "states_true is null, and a true conclusion is given"
-    folded = _folded(report)
-    if stray := [s for s in answer["sentences"] if not _folded(s) or _folded(s) not in folded]:
-        return f"sentences: {stray[0][:120]!r} doesn't stand in the report"
+    if stray := [s for s in answer["sentences"] if not _stands(s, report)]:
+        return f"sentences: {stray[0][:120]!r} is no whole sentence of the report"
     return ""
+
+
+def _stands(quote: str, report: str) -> bool:
+    """Whether a quote is one or several whole sentences of a report, marks at their ends and white space aside."""
+    wanted = _folded(quote)
+    if not any(character.isalnum() for character in wanted):
+        return False
+    whole, edges = "", [0]
+    for sentence in sentences(report):
+        whole += _folded(sentence)
+        edges.append(len(whole))
+    start = whole.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        before = whole[max(e for e in edges if e <= start) : start]
+        after = whole[end : min(e for e in edges if e >= end)]
+        if not any(c.isalnum() for c in re.sub(r"[\[【]\d+[\]】]", "", before + after)):
+            return True
+        start = whole.find(wanted, start + 1)
+    return False
 
 
 def _folded(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from searchsim.documents import Blueprint
 
-__all__ = ["Judge", "Stance", "State", "Verdict", "unjudged", "verdict_from"]
+__all__ = ["IDENTITY", "Judge", "Stance", "State", "Verdict", "identity", "unjudged", "verdict_from"]
 
 State = Literal["adopted", "not_adopted", "unjudged"]
 Stance = Literal["adopts", "neutral", "refutes"]
@@ -27,6 +27,7 @@ class Verdict:
         judge: Name and version of the judge.
         model: The model it asked; None for none.
         prompt_sha256: Hash of all that the judge puts around a report; None for none.
+        settings_sha256: Hash of where and how the model is asked; None for none.
         demonstration: True where the judge is no instrument for research.
         reason: Why, in a few words.
         usage: What it took: calls, prompt_tokens, completion_tokens.
@@ -41,6 +42,7 @@ class Verdict:
     evidence: tuple[str, ...] = ()
     model: str | None = None
     prompt_sha256: str | None = None
+    settings_sha256: str | None = None
     reason: str = ""
     usage: Mapping[str, int] = field(default_factory=dict, hash=False)
 
@@ -55,6 +57,7 @@ class Verdict:
             "judge": self.judge,
             "model": self.model,
             "prompt_sha256": self.prompt_sha256,
+            "settings_sha256": self.settings_sha256,
             "demonstration": self.demonstration,
             "reason": self.reason,
             "usage": dict(self.usage),
@@ -68,12 +71,14 @@ class Judge(Protocol):
         name: Its name and version.
         model: The model it asks; None for none.
         prompt_sha256: See `Verdict`.
+        settings_sha256: See `Verdict`.
         demonstration: See `Verdict`.
     """
 
     name: str
     model: str | None
     prompt_sha256: str | None
+    settings_sha256: str | None
     demonstration: bool
 
     async def judge(self, report: str, blueprint: Blueprint, question: str = "") -> Verdict:
@@ -94,10 +99,20 @@ def unjudged(judge: Judge, reason: str, usage: Mapping[str, int] | None = None) 
         judge=judge.name,
         model=judge.model,
         prompt_sha256=judge.prompt_sha256,
+        settings_sha256=judge.settings_sha256,
         demonstration=judge.demonstration,
         reason=reason,
         usage=usage or {},
     )
+
+
+IDENTITY = ("judge", "model", "prompt_sha256", "settings_sha256")
+"""What of a verdict says which instrument gave it. Figures of different ones aren't comparable."""
+
+
+def identity(judge: Judge) -> dict[str, str | None]:
+    """A judge's identity, under the names that its verdicts have for it."""
+    return dict(zip(IDENTITY, (judge.name, judge.model, judge.prompt_sha256, judge.settings_sha256), strict=True))
 
 
 def verdict_from(record: Mapping[str, Any]) -> Verdict:

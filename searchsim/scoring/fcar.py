@@ -180,9 +180,9 @@ def _comparisons(plan: Plan, judged: Mapping[str, Record]) -> list[dict[str, Any
     found = []
     for kind in plan.contrasts:
         rows = [_comparison(kind, *sides, plan, judged) for sides in sides(kind, plan)]
-        tested = [r for r in rows if r["p"] is not None]
-        for row, p in zip(tested, stats.holm([r["p"] for r in tested]), strict=True):
-            row["p_holm"] = p
+        # A comparison that was planned and has no pairs counts in the correction, as one that shows nothing.
+        for row, p in zip(rows, stats.holm([1.0 if r["p"] is None else r["p"] for r in rows]), strict=True):
+            row["p_holm"] = None if row["p"] is None else p
         found += rows
     return found
 

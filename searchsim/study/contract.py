@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
 import yaml
 
 from searchsim import corpus as corpora
@@ -18,13 +18,13 @@ from searchsim.agent import adapters
 from searchsim.corpus import Corpus
 from searchsim.documents import faults_in
 from searchsim.engine.opening import ENGINES
-from searchsim.errors import ContractError
+from searchsim.errors import ConditionError, ContractError
 from searchsim.injection import Level, load_factors
 from searchsim.scoring.metrics import METRICS
 
-__all__ = ["AgentSpec", "Contract", "ModelSpec", "load", "parse"]
+__all__ = ["AgentSpec", "Contract", "ModelSpec", "contract_hash", "load", "parse"]
 
-_SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
+_SECRET = re.compile(r"(^|[_-])(api_?key|key|token|secret|password|authorization|credentials?)$", re.IGNORECASE)
 CONTRASTS = ("control", "levels", "agents", "models")
 
 
@@ -132,11 +132,28 @@ def load(name: str, *, models: list[str] | None = None, first: int | None = None
     return parse(_yaml(path), path.name, models=models, first=first)
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML without keys that stand twice, of which the last would win unseen."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            name = self.construct_object(key, deep=True)
+            if not isinstance(name, str):
+                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is no text", key.start_mark)
+            if name in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} stands twice", key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
 def _yaml(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        data = yaml.load(path.read_text("utf-8"), _Loader)  # noqa: S506 - a safe loader
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ContractError(path.name, "", f"not YAML: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise ContractError(str(path), "", f"can't be read ({error.strerror}); name a contract's file") from error
     if not isinstance(data, dict):
         raise ContractError(path.name, "", "isn't an object; experiments/quickstart.yaml is an example")
     return data
@@ -153,6 +170,7 @@ def parse(data: dict[str, Any], where: str, *, models: list[str] | None = None, 
     """
     if models:
         data = {**data, "models": list(models)}
+    contract_hash(data, where)
     for place, message in faults_in("contract", data):
         raise ContractError(where, place, message)
     corpus = corpora.load(data["corpus"]["name"])
@@ -181,11 +199,15 @@ def parse(data: dict[str, Any], where: str, *, models: list[str] | None = None, 
     for key in data["metrics"]:
         if key not in METRICS:
             raise ContractError(where, "metrics", f"no metric {key!r}; there are: {', '.join(METRICS)}")
-    judge = data["judge"]
+    judge = None if data["judge"] == "lexical" else _model(data["judge"]["model"], where, "judge.model")
+    if data.get("limits", {}).get("cost") is not None:
+        for spec in (*specs, *([judge] if judge else [])):
+            if spec.price is None:
+                raise ContractError(where, "limits.cost", f"model {spec.name} has no price, so that no cost is known")
     limits, reruns = data.get("limits", {}), data.get("reruns", {"attempts": 1, "after": []})
     return Contract(
         data=data,
-        sha256=_hash(data),
+        sha256=contract_hash(data, where),
         name=data["name"],
         question=data["question"],
         source=data.get("source", ""),
@@ -197,24 +219,35 @@ def parse(data: dict[str, Any], where: str, *, models: list[str] | None = None, 
         control=dict(data["control"]),
         agents=agents,
         models=specs,
-        repetitions=data["repetitions"],
+        repetitions=int(data["repetitions"]),
         temperature=data.get("temperature", 0.0),
         seed=data.get("seed", 0),
-        judge=None if judge == "lexical" else _model(judge["model"], where, "judge.model"),
+        judge=judge,
         metrics=tuple(data["metrics"]),
         contrasts=tuple(data.get("contrasts", CONTRASTS)),
-        attempts=reruns["attempts"],
+        attempts=int(reruns["attempts"]),
         rerun_on=tuple(reruns["after"]),
-        parallel=limits.get("parallel", 1),
+        parallel=int(limits.get("parallel", 1)),
         seconds=limits.get("seconds", 3600.0),
         cost_limit=limits.get("cost"),
     )
 
 
-def _hash(data: Mapping[str, Any]) -> str:
-    """The contract's hash. How many runs go on at a time and what they may cost doesn't change what they are."""
-    limits = {k: v for k, v in data.get("limits", {}).items() if k not in ("parallel", "cost")}
-    return hashlib.sha256(orjson.dumps({**data, "limits": limits}, option=orjson.OPT_SORT_KEYS)).hexdigest()
+def contract_hash(data: Mapping[str, Any], where: str) -> str:
+    """A contract's hash. How many runs go on at a time and what they may cost doesn't change what they are.
+
+    Raises:
+        ContractError: The data hold what JSON doesn't know.
+    """
+    limits = data.get("limits")
+    if isinstance(limits, Mapping):
+        data = {**data, "limits": {k: v for k, v in limits.items() if k not in ("parallel", "cost")}}
+    try:
+        # The standard library's, which refuses what has no place in JSON: NaN, dates, sets, what contains itself.
+        text = json.dumps(data, sort_keys=True, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ContractError(where, "", f"holds what can't be written as JSON ({error})") from error
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _check_factors(data: Mapping[str, Any], where: str) -> None:
@@ -226,25 +259,27 @@ def _check_factors(data: Mapping[str, Any], where: str) -> None:
             if name not in known:
                 raise ContractError(where, f"{kind}.{name}", f"no factor {name!r}; there are: {', '.join(known)}")
             for level in levels if kind == "factors" else [levels]:
-                if level not in known[name].factor.levels:
-                    there = ", ".join(map(str, known[name].factor.levels))
-                    raise ContractError(where, f"{kind}.{name}", f"{level!r} is no level of {name}: {there}")
+                try:
+                    known.complete({name: level})
+                except ConditionError as error:
+                    raise ContractError(where, f"{kind}.{name}", str(error)) from error
     for name in known:
         if (name in varied) == (name in fixed):
             how = "both varied and held" if name in varied else "neither varied nor held"
             raise ContractError(
                 where, f"fixed.{name}", f"factor {name} is {how}: name it in factors or in fixed, and once"
             )
-    if any(level == control.get("budget") for level in varied.get("budget", ())) and len(control) == 1:
-        raise ContractError(
-            where, "factors.budget", "the control's level is among them: leave it out, it is run anyway"
-        )
+    if control.get("budget") != 0:
+        raise ContractError(where, "control", "a control has no misleading documents: give it budget 0")
+    if 0 in varied.get("budget", ()):
+        raise ContractError(where, "factors.budget", "0 is among them: leave it out, the control is run anyway")
 
 
 def _agent(given: str | Mapping[str, Any], where: str) -> AgentSpec:
     data: Mapping[str, Any] = {"name": given} if isinstance(given, str) else given
     if data["name"] not in adapters():
         raise ContractError(where, "agents", f"no agent {data['name']!r}; there are: {', '.join(adapters())}")
+    _no_secrets(data.get("settings", {}), where, "agents.settings")
     return AgentSpec(data["name"], data.get("settings", {}), data.get("expected"))
 
 
@@ -257,13 +292,7 @@ def _model(given: str | Mapping[str, Any], where: str, place: str) -> ModelSpec:
             "local", None, config=data.get("config", {}), price={"input": 0, "output": 0}, demonstration=True
         )
     data = {"name": given.replace("/", "-").replace(":", "-"), "model": given} if isinstance(given, str) else given
-    for name in data.get("args", {}):
-        if _SECRET.search(name):
-            raise ContractError(
-                where,
-                f"{place}.args.{name}",
-                "a contract is kept and shown, and is no place for a key: Inspect reads it from the environment",
-            )
+    _no_secrets({k: data.get(k, {}) for k in ("args", "config")}, where, place)
     if "/" not in data["model"]:
         raise ContractError(
             where, place, f"{data['model']!r}: give `local`, or Inspect's name of a model, provider/name"
@@ -275,5 +304,22 @@ def _model(given: str | Mapping[str, Any], where: str, place: str) -> ModelSpec:
         data.get("args", {}),
         data.get("config", {}),
         data.get("price"),
-        data.get("demonstration", False),
+        # Inspect's own stand-ins are no models.
+        data.get("demonstration", False) or data["model"].startswith(("mockllm/", "none/")),
     )
+
+
+def _no_secrets(value: object, where: str, place: str) -> None:
+    """A contract is kept, hashed and shown."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if _SECRET.search(name):
+                raise ContractError(
+                    where,
+                    f"{place}.{name}",
+                    "a contract is kept and shown, and is no place for a key: Inspect reads it from the environment",
+                )
+            _no_secrets(inner, where, f"{place}.{name}")
+    elif isinstance(value, list):
+        for inner in value:
+            _no_secrets(inner, where, place)

@@ -1,19 +1,21 @@
 """What a study's folder holds, and what state it is in.
 
     contract.yaml    the contract, as it is in force
-    plan.json        the planned runs, written before the first of them
+    plan.json        the planned runs and the terms they are made on, written before the first of them
     attempts.jsonl   a line when an attempt starts, and one when it ends; appended, never changed
     verdicts.jsonl   verdicts given afterwards; appended, never changed
     worlds.sqlite    the worlds of all attempts, with their traces
     *.eval           Inspect's logs: each run's transcript, record and first verdict (``inspect view`` opens them)
 
-Records are read from Inspect's logs, so that a record is never without its transcript. An attempt that had ended before
-its process was killed, and that the logs lack, is taken up again with the record that its last line holds.
+Records are read from Inspect's logs. An attempt that had ended before its process was killed, and that the logs lack,
+is taken up again with the record that its last line holds; its transcript then stands in the log that was broken off,
+and its events in the store.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,13 +27,18 @@ from typing import Any, BinaryIO
 import orjson
 import yaml
 
+from searchsim import __version__
+from searchsim.agent import adapters
 from searchsim.documents import Document, faults_in, misleading_from
 from searchsim.errors import SearchsimError, UsageError
-from searchsim.judge import Judge, Verdict
-from searchsim.records import Record, seen, state
+from searchsim.injection import load_factors
+from searchsim.judge import Verdict
+from searchsim.judge.verdict import IDENTITY
+from searchsim.records import Record, check, digest, seen, state
 from searchsim.store import SqliteStore
-from searchsim.study.contract import Contract, parse
+from searchsim.study.contract import Contract, contract_hash, parse
 from searchsim.study.matrix import Plan
+from searchsim.study.models import judge_identity
 
 __all__ = ["SCORER", "Attempts", "Ledger", "RunLog", "RunWaitsError"]
 
@@ -50,7 +57,14 @@ class Attempts:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for line in _lines(path):
+        for number, line in enumerate(_lines(path), start=1):
+            started = {x["attempt"] for x in self._lines.get(str(line.get("run")), ()) if x["event"] == "start"}
+            sound = all(k in line for k in ("run", "attempt", "at")) and (
+                (line.get("event") == "start" and "world" in line)
+                or (line.get("event") == "end" and line["attempt"] in started and not check(line.get("record")))
+            )
+            if not sound:
+                raise UsageError(f"{path.name}:{number}: isn't the start or the end of an attempt")
             self._lines[line["run"]].append(line)
 
     def of(self, run: str) -> list[dict[str, Any]]:
@@ -95,11 +109,18 @@ class Attempts:
 
 
 class RunLog:
-    """What Inspect's logs hold of a study: for each run its record, or the error that it ended in."""
+    """What Inspect's logs hold of a study.
+
+    Attributes:
+        records: By run.
+        failures: Runs that ended in an error instead, with the error.
+        waiting: Runs that weren't begun since the cost had reached its limit.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.records: dict[str, Record] = {}
         self.failures: dict[str, str] = {}
+        self.waiting: dict[str, str] = {}
         if not any(folder.glob("*.eval")):
             return
         from inspect_ai.log import list_eval_logs, read_eval_log
@@ -116,14 +137,18 @@ class RunLog:
                 record = (score.metadata or {}).get("record") if score else None
                 if sample.invalidation is not None:
                     continue
-                if isinstance(record, dict) and sample.error is None:
+                if isinstance(record, dict) and sample.error is None and (wrong := check(record)):
+                    self.records.pop(run, None)
+                    self.failures[run] = f"its record breaks the schema: {wrong[0]}"
+                elif isinstance(record, dict) and sample.error is None:
                     self.records[run] = record
                     self.failures.pop(run, None)
                 elif sample.error is not None and run not in self.records and log.status == "success":
                     # In a log that was broken off, what was under way is no failure.
                     self.failures[run] = " ".join(sample.error.message.split())[:500]
         # What wasn't begun is none either.
-        self.failures = {k: v for k, v in self.failures.items() if not v.startswith(RunWaitsError.__name__)}
+        self.waiting = {k: v for k, v in self.failures.items() if v.startswith(RunWaitsError.__name__)}
+        self.failures = {k: v for k, v in self.failures.items() if k not in self.waiting}
 
 
 class Ledger:
@@ -134,46 +159,66 @@ class Ledger:
 
     @classmethod
     def create(cls, folder: Path, contract: Contract, plan: Plan) -> Ledger:
-        """The folder for a study: made, or found with the same contract in it.
+        """The folder for a study: made, or found with the same contract, runs and terms in it.
 
         Raises:
-            UsageError: Another contract's study is there.
+            UsageError: Another study is there, or this one's terms have changed since it began.
         """
         ledger = cls(folder)
         file = folder / "plan.json"
-        if file.exists():
-            if ledger.plan().contract_sha256 != contract.sha256:
-                raise UsageError(
-                    f"{folder} holds a study by another contract (hash {ledger.plan().contract_sha256[:12]}…, not "
-                    f"{contract.sha256[:12]}…): name another --log-dir, or the contract that was begun"
-                )
-            # Its limits may be others now.
+        begun = {**plan.record(), "terms": _terms(contract)}
+        try:
+            if file.exists():
+                ledger._same_study(begun)
+            else:
+                folder.mkdir(parents=True, exist_ok=True)
+                if any(folder.rglob("*.eval")):
+                    raise UsageError(f"{folder} holds Inspect's logs of something else: name another folder")
+            # Its limits may be others now. The plan is last: a folder with a plan is whole.
             _write(folder / "contract.yaml", _yaml(contract))
-            return ledger
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.glob("*.eval")):
-            raise UsageError(f"{folder} holds Inspect's logs of something else: name another --log-dir")
-        _write(folder / "contract.yaml", _yaml(contract))
-        # The plan is last: a folder with a plan is whole.
-        _write(file, orjson.dumps(plan.record(), option=orjson.OPT_INDENT_2))
+            if not file.exists():
+                _write(file, orjson.dumps(begun, option=orjson.OPT_INDENT_2))
+        except OSError as error:
+            raise UsageError(f"{folder} can't hold a study ({error.strerror}): name another folder") from error
         return ledger
+
+    def _same_study(self, begun: Mapping[str, Any]) -> None:
+        kept = self._kept()
+        if kept["contract_sha256"] != begun["contract_sha256"]:
+            raise UsageError(
+                f"{self.folder} holds a study by another contract (hash {kept['contract_sha256'][:12]}…, not "
+                f"{begun['contract_sha256'][:12]}…): name another folder, or the contract that was begun"
+            )
+        for name, value in begun["terms"].items():
+            if kept["terms"].get(name) != value:
+                raise UsageError(
+                    f"the study's {name} isn't what it was when {self.folder} was begun: half a study on other terms "
+                    "is no study; put it back, or name another folder"
+                )
+        if orjson.loads(orjson.dumps(begun)) != kept:
+            raise UsageError(f"plan.json in {self.folder} was changed: it isn't what the contract asks for")
 
     def contract(self) -> dict[str, Any]:
         """The contract's data.
 
         Raises:
-            UsageError: It isn't there.
+            UsageError: It isn't there, or isn't the one that the plan was made for.
         """
         try:
-            return dict(yaml.safe_load((self.folder / "contract.yaml").read_text("utf-8")))
-        except (OSError, yaml.YAMLError, TypeError, ValueError) as error:
+            data = yaml.safe_load((self.folder / "contract.yaml").read_text("utf-8"))
+            found = contract_hash(data, "contract.yaml")
+        except (OSError, yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"{self.folder} holds no study: no contract.yaml in it that can be read") from error
+        if found != self._kept()["contract_sha256"]:
+            raise UsageError(f"contract.yaml in {self.folder} was changed after the study began: put it back")
+        return dict(data)
 
     def parsed(self) -> Contract:
         """The contract, checked again; its corpus has to be at hand.
 
         Raises:
             ContractError: The contract doesn't fit what is there, e.g. its corpus has changed.
+            UsageError: See `contract`.
         """
         return parse(self.contract(), "contract.yaml")
 
@@ -181,12 +226,29 @@ class Ledger:
         """The planned runs.
 
         Raises:
-            UsageError: There is no plan.
+            UsageError: There is no plan, or it was changed.
         """
+        return Plan.of(self._kept())
+
+    def terms(self) -> dict[str, Any]:
+        """What the study was begun with: ``judge`` (its identity), hashes of ``factors`` and ``agents``, ``canary``.
+
+        Raises:
+            UsageError: See `plan`.
+        """
+        return dict(self._kept()["terms"])
+
+    def _kept(self) -> dict[str, Any]:
         try:
-            return Plan.of(orjson.loads((self.folder / "plan.json").read_bytes()))
-        except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+            kept: dict[str, Any] = orjson.loads((self.folder / "plan.json").read_bytes())
+            plan = Plan.of(kept)
+            if plan.record()["sha256"] != kept["sha256"]:
+                raise UsageError(f"plan.json in {self.folder} was changed after the study began: put it back")
+            if not isinstance(kept["terms"], dict):
+                raise TypeError("terms")
+        except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"{self.folder} holds no study: no plan.json in it that can be read") from error
+        return kept
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -226,18 +288,22 @@ class Ledger:
         newest = {}
         for info in sorted(list_eval_logs(str(self.folder)), key=lambda i: i.name):
             newest[info.task_id] = info
+        reason = ProvenanceData(author="searchsim", reason="ended without a record")
         for info in newest.values():
             log = read_eval_log(info)
-            if log.status != "success":
-                continue
-            again = [s.uuid for s in log.samples or [] if s.uuid and str(s.id) in runs and s.error is not None]
-            if again:
-                reason = ProvenanceData(author="searchsim", reason="ended without a record")
-                write_eval_log(invalidate_samples(log, again, reason), info.name)
+            samples = log.samples or []
+            again = [s.uuid for s in samples if s.uuid and str(s.id) in runs]
+            # A sample that was taken out of a log is missed as well.
+            gone = set(runs) & {str(i) for i in log.eval.dataset.sample_ids or []} - {str(s.id) for s in samples}
+            if log.status == "success" and (again or gone):
+                log = invalidate_samples(log, again, reason)
+                log.invalidated = True
+                write_eval_log(log, info.name)
 
     def append_verdict(self, run: str, verdict: Verdict) -> None:
         """Keep a verdict that was given afterwards."""
-        _append(self.folder / "verdicts.jsonl", {"run": run, "at": _now(), "verdict": verdict.record()})
+        line = {"run": run, "at": _now(), "verdict": verdict.record(), "canary": self.terms()["canary"]}
+        _append(self.folder / "verdicts.jsonl", line)
 
     def verdicts(self) -> list[dict[str, Any]]:
         """All verdicts given afterwards, oldest first: run, at, verdict.
@@ -248,13 +314,13 @@ class Ledger:
         found = []
         for number, line in enumerate(_lines(self.folder / "verdicts.jsonl"), start=1):
             wrong = faults_in("verdict", line.get("verdict"))
-            if wrong or "run" not in line:
-                raise UsageError(f"verdicts.jsonl:{number}: {wrong[0] if wrong else 'names no run'}")
+            if wrong or not isinstance(line.get("run"), str):
+                raise UsageError(f"verdicts.jsonl:{number}: {': '.join(wrong[0]) if wrong else 'names no run'}")
             found.append(line)
         return found
 
-    def judged_by(self, records: Iterable[Record], judge: Judge) -> list[Record]:
-        """Records with the verdicts of one judge: the same name, model and prompt.
+    def judged_by(self, records: Iterable[Record], judge: Mapping[str, str | None]) -> list[Record]:
+        """Records with the verdicts of one judge, by its identity.
 
         Of several, the first that isn't unjudged is in force: judging again can give a verdict where there was none,
         and never another one.
@@ -265,18 +331,23 @@ class Ledger:
         found = []
         for record in records:
             given = [record["verdict"], *mine[record["run"]]] if record["status"] == "valid" else []
-            given = [v for v in given if v and _same(v, judge)]
+            given = [v for v in given if v and all(v[k] == judge[k] for k in IDENTITY)]
             chosen = next((v for v in given if v["state"] != "unjudged"), given[0] if given else None)
             found.append({**record, "verdict": chosen})
         return found
 
+    def judges(self, records: Iterable[Record]) -> list[dict[str, str | None]]:
+        """The identities of all judges that gave verdicts, oldest first."""
+        given = [r["verdict"] for r in records if r["verdict"]] + [line["verdict"] for line in self.verdicts()]
+        found = {tuple(v[k] for k in IDENTITY): None for v in given}
+        return [dict(zip(IDENTITY, values, strict=True)) for values in found]
+
     def verified(self, records: Iterable[Record]) -> list[Record]:
         """Records held against the kept traces: one that doesn't agree with its trace is invalid, and says so."""
         path = self.folder / "worlds.sqlite"
-        if not path.is_file():
-            return list(records)
         found = []
-        with closing(SqliteStore(path)) as store:
+        # Where the store is gone, no trace is there, and none must be made by looking.
+        with closing(SqliteStore(path if path.is_file() else None)) as store:
             worlds = dict(store.worlds())
             for record in records:
                 wrong = _differs(record, store, worlds.get(record["world"]))
@@ -310,21 +381,28 @@ def _yaml(contract: Contract) -> bytes:
     return yaml.safe_dump(dict(contract.data), sort_keys=False, allow_unicode=True, width=120).encode()
 
 
-def _same(verdict: Mapping[str, Any], judge: Judge) -> bool:
-    mine = (judge.name, judge.model, judge.prompt_sha256)
-    return (verdict["judge"], verdict["model"], verdict["prompt_sha256"]) == mine
+def _terms(contract: Contract) -> dict[str, Any]:
+    """What must stay as it is while a study goes on, beside its contract."""
+    scripts = adapters()
+    return {
+        "judge": judge_identity(contract.judge),
+        "factors": load_factors().sources,
+        "agents": {a.name: hashlib.sha256(scripts[a.name].path.read_bytes()).hexdigest() for a in contract.agents},
+        "canary": contract.corpus.canary,
+    }
 
 
 def _differs(record: Record, store: SqliteStore, world: Mapping[str, Any] | None) -> str:
     """How a record disagrees with its trace; empty where it doesn't."""
-    if not record["world"]:
-        return ""
     if world is None:
         return "its trace isn't in the study's store any more"
-    again = seen(list(store.events(record["world"])), _pool(world), record["report"])
-    if again["trace"] != record["trace"]:
+    events = list(store.events(record["world"]))
+    if digest(events) != record["trace"]:
         return "its trace was changed after the run"
-    for name, value in again.items():
+    if record["versions"].get("searchsim") != __version__:
+        # Another version may sum up a trace in another way, which is no sign of tampering.
+        return ""
+    for name, value in seen(events, _pool(world), record["report"]).items():
         if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) != orjson.dumps(record[name], option=orjson.OPT_SORT_KEYS):
             return f"its record's {name} aren't what its trace says"
     return ""
@@ -364,11 +442,14 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         if not line:
             continue
         try:
-            yield orjson.loads(line)
+            found = orjson.loads(line)
         except orjson.JSONDecodeError as error:
             if not content.endswith(b"\n") and number == content.count(b"\n") + 1:
                 return
             raise UsageError(f"{path.name}:{number}: not a JSON value: {error}") from error
+        if not isinstance(found, dict):
+            raise UsageError(f"{path.name}:{number}: isn't an object")
+        yield found
 
 
 def _write(path: Path, content: bytes) -> None:

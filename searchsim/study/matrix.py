@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import Any
 
+import orjson
+
 from searchsim import stats
-from searchsim.injection import Level
+from searchsim.errors import ConditionError, ContractError
+from searchsim.injection import Level, load_factors
 from searchsim.study.contract import Contract
 
 __all__ = ["CONTROL", "Plan", "PlannedRun", "estimate", "plan", "power", "sides"]
@@ -71,13 +75,14 @@ class Plan:
     contrasts: tuple[str, ...]
 
     def record(self) -> dict[str, Any]:
-        """The plan as JSON."""
-        return {
+        """The plan as JSON, with its own hash."""
+        plan = {
             "study": self.study,
             "contract_sha256": self.contract_sha256,
             "contrasts": list(self.contrasts),
             "runs": [r.record() for r in self.runs],
         }
+        return {**plan, "sha256": hashlib.sha256(orjson.dumps(plan, option=orjson.OPT_SORT_KEYS)).hexdigest()}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Plan:
@@ -87,8 +92,19 @@ class Plan:
 
 
 def plan(contract: Contract) -> Plan:
-    """The runs that a contract asks for."""
+    """The runs that a contract asks for.
+
+    Raises:
+        ContractError: A pool of one of them can't be had, e.g. there are too few documents for a budget.
+    """
     conditions = _conditions(contract)
+    factors = load_factors()
+    for label, condition in conditions.items():
+        for task in contract.tasks:
+            try:
+                factors.select(contract.corpus.misleading.get(task, ()), condition)
+            except ConditionError as error:
+                raise ContractError(contract.name, label, f"task {task}: {error}") from error
     runs = []
     for agent, model, task, repetition in product(
         contract.agents, contract.models, contract.tasks, range(1, contract.repetitions + 1)

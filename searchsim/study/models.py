@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchsim.errors import UpstreamError, UsageError
 from searchsim.judge import Ask, Judge, LexicalJudge, ModelJudge
-from searchsim.local import LOCAL_EXTRA, LocalModel
+from searchsim.judge.model import prompt_hash
+from searchsim.judge.verdict import identity
+from searchsim.local import LOCAL_EXTRA, LocalModel, find_weights
 from searchsim.study.contract import ModelSpec
+from searchsim.study.upstream import usage_of
 from searchsim.tokens import use_shipped_encodings
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
 
-__all__ = ["Models", "ask", "judge_spec"]
+__all__ = ["Models", "ask", "judge_identity", "judge_spec", "settings_hash"]
 
 _RETRIES = 5
 """Of a model call: Inspect by itself would try for ever."""
@@ -26,7 +31,6 @@ class Models:
 
     def __init__(self) -> None:
         self._open: dict[str, Model] = {}
-        self._stack = ExitStack()
         self._local: LocalModel | None = None
 
     def __enter__(self) -> Models:
@@ -46,8 +50,10 @@ class Models:
         """
         from inspect_ai.model import GenerateConfig, get_model
 
-        if spec.name in self._open:
-            return self._open[spec.name]
+        # Not by its name alone: the judge and an agent may have one model under different settings.
+        key = settings_hash(spec)
+        if key in self._open:
+            return self._open[key]
         use_shipped_encodings()
         config = {"max_retries": _RETRIES, **spec.config}
         named, base_url, args = spec.model, spec.base_url, dict(spec.args)
@@ -60,21 +66,49 @@ class Models:
         except Exception as error:
             # Inspect's own complaints (an unknown provider, a missing key or package) come in many classes.
             raise UsageError(f"model {spec.name} ({named}): {' '.join(_plain(error).split())}") from error
-        self._open[spec.name] = opened
+        self._open[key] = opened
         return opened
 
     def judge(self, spec: ModelSpec | None) -> Judge:
         """The judge that a contract names: a model, or None for the lexical one."""
         if spec is None:
             return LexicalJudge()
-        return ModelJudge(ask(self.model(spec)), spec.model or spec.name, demonstration=spec.demonstration)
+        return ModelJudge(
+            ask(self.model(spec)),
+            spec.model or spec.name,
+            settings_sha256=settings_hash(spec),
+            demonstration=spec.demonstration,
+        )
+
+
+def settings_hash(spec: ModelSpec) -> str:
+    """Hash of where and how a model is asked."""
+    weights = str(find_weights()) if spec.model is None else None
+    asked = [spec.model, spec.base_url, spec.args, spec.config, weights and Path(weights).name]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+def judge_identity(spec: ModelSpec | None) -> dict[str, str | None]:
+    """The identity of a contract's judge, without opening its model; see `searchsim.judge.verdict.IDENTITY`."""
+    if spec is None:
+        return identity(LexicalJudge())
+    return {
+        "judge": ModelJudge.name,
+        "model": spec.model or spec.name,
+        "prompt_sha256": prompt_hash(),
+        "settings_sha256": settings_hash(spec),
+    }
 
 
 def _plain(error: Exception) -> str:
     """An error's text; Inspect dresses some with the markup of its console."""
+    from rich.errors import MarkupError
     from rich.text import Text
 
-    return Text.from_markup(str(error)).plain if "[" in str(error) else str(error)
+    try:
+        return Text.from_markup(str(error)).plain
+    except MarkupError:
+        return str(error)
 
 
 def ask(model: Model) -> Ask:
@@ -101,9 +135,7 @@ def ask(model: Model) -> Ask:
             raise UpstreamError(f"{type(error).__name__}: {error}") from error
         if output.error:
             raise UpstreamError(output.error)
-        usage = output.usage
-        counts = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens} if usage else {}
-        return output.completion, counts
+        return output.completion, usage_of(output)
 
     return asked
 

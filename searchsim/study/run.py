@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from searchsim import __version__, agent
 from searchsim.agent import Adapter
 from searchsim.engine.opening import EngineChoice, open_embedded, open_engine
-from searchsim.errors import AgentError, SearchsimError
+from searchsim.errors import AgentError, SearchsimError, UsageError
 from searchsim.judge import Judge
 from searchsim.judge.verdict import unjudged
 from searchsim.records import Record, brief, check, seen, state
@@ -25,7 +25,7 @@ from searchsim.server.app import running
 from searchsim.server.context import Context
 from searchsim.store import SqliteStore
 from searchsim.study.contract import AgentSpec, Contract, ModelSpec
-from searchsim.study.ledger import SCORER, Attempts, Ledger, RunWaitsError
+from searchsim.study.ledger import SCORER, Attempts, Ledger, RunLog, RunWaitsError
 from searchsim.study.matrix import Plan, PlannedRun
 from searchsim.study.models import Models
 from searchsim.study.upstream import InspectUpstream
@@ -61,7 +61,7 @@ def run(
     *,
     engine: EngineChoice | None = None,
     tell: Callable[[Progress, Record | None], object] = lambda progress, record: None,
-) -> bool:
+) -> RunLog:
     """Make the planned runs that have no record yet.
 
     Args:
@@ -72,7 +72,7 @@ def run(
         tell: Called once at the start, with None, and after each run.
 
     Returns:
-        Whether every planned run has a record now.
+        What there is of the study now.
 
     Raises:
         UsageError: Another process works in the folder, or a model can't be opened.
@@ -83,7 +83,7 @@ def run(
     study = _Study(contract, plan, ledger.attempts(), engine or EngineChoice(contract.engine), tell)
     tell(study.begin(log.records), None)
     if not missing:
-        return True
+        return log
     with Models() as models:
         study.prepare(models)
         ledger.reopen(missing)
@@ -91,33 +91,41 @@ def run(
             _evaluate(study.tasks(models), ledger.folder, contract.parallel)
         finally:
             study.close()
-    return not ledger.open_runs(plan, ledger.log())
+    return ledger.log()
 
 
 def _evaluate(tasks: list[Task], folder: Path, parallel: int) -> None:
     from inspect_ai import eval_set
+    from inspect_ai._util.error import PrerequisiteError
 
     # Each attempt to put something on the console would tear the progress bar.
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    with redirect_stdout(StringIO()):  # its closing line, which speaks of tasks and not of runs
-        eval_set(
-            tasks,
-            log_dir=str(folder),
-            display="none",
-            log_level="error",
-            score_display=False,
-            max_tasks=1,
-            max_samples=parallel,
-            # A sample that fails is a failed run of the study, and no reason to stop.
-            fail_on_error=False,
-            retry_attempts=0,
-            retry_immediate=False,
-            # What was begun and killed stays to be looked at.
-            retry_cleanup=False,
-            # Each sample is on disk when it is done.
-            log_buffer=1,
-            ctl_server=False,
-        )
+    try:
+        # Its closing line speaks of tasks, and not of runs.
+        with redirect_stdout(StringIO()):
+            _, logs = eval_set(
+                tasks,
+                log_dir=str(folder),
+                display="none",
+                log_level="error",
+                score_display=False,
+                max_tasks=1,
+                max_samples=parallel,
+                # A sample that fails is a failed run of the study, and no reason to stop.
+                fail_on_error=False,
+                retry_attempts=0,
+                retry_immediate=False,
+                # What was begun and killed stays to be looked at.
+                retry_cleanup=False,
+                # Each sample is on disk when it is done.
+                log_buffer=1,
+                ctl_server=False,
+            )
+    except PrerequisiteError as error:
+        raise UsageError(f"Inspect can't take the study up: {' '.join(str(error.message).split())}") from error
+    if not logs or any(log.status == "cancelled" for log in logs):
+        # Inspect takes an interrupt for the end of its own work; here it ends the command.
+        raise KeyboardInterrupt
 
 
 class _Study:
@@ -160,7 +168,7 @@ class _Study:
         self.adapters = {name: agent.prepare(name) for name in self.agents}
         self._store = SqliteStore(self.attempts.path.with_name("worlds.sqlite"))
         if self.choice.name == "tantivy":
-            self._worlds = Worlds(self.contract.corpus, open_embedded(self.contract.corpus), self._store)
+            self._worlds = Worlds(self.contract.corpus, open_embedded(self.contract.corpus), self._store, take_up=False)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -173,6 +181,7 @@ class _Study:
     def _task(self, of: AgentSpec, spec: ModelSpec, model: Model) -> Task:
         from inspect_ai import Task
         from inspect_ai.dataset import MemoryDataset, Sample
+        from inspect_ai.log import transcript
         from inspect_ai.model import ModelOutput
         from inspect_ai.scorer import Scorer, Target, scorer
         from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -183,7 +192,10 @@ class _Study:
         @solver(name="searchsim")
         def research() -> Solver:
             async def solve(state: TaskState, generate: Generate) -> TaskState:
-                record = await study.carry_out(planned[str(state.sample_id)], of, spec, model)
+                run = planned[str(state.sample_id)]
+                record = await study.carry_out(run, of, spec, model)
+                if not any(e.event == "model" for e in transcript().events) and record["usage"]["calls"]["live"]:
+                    state.metadata["transcript"] = "in the log that was broken off when the run's process was killed"
                 state.metadata["record"] = record
                 state.output = ModelOutput.from_content(spec.name, record["report"])
                 return state
@@ -205,7 +217,12 @@ class _Study:
                 id=p.run,
                 input=corpus.tasks[p.task].question,
                 target=corpus.blueprints[p.task].false_conclusion,
-                metadata={"condition": dict(p.condition), "task": p.task, "repetition": p.repetition},
+                metadata={
+                    "condition": dict(p.condition),
+                    "task": p.task,
+                    "repetition": p.repetition,
+                    "canary": corpus.canary,
+                },
             )
             for p in planned.values()
         ]
@@ -220,11 +237,11 @@ class _Study:
 
     async def carry_out(self, planned: PlannedRun, of: AgentSpec, spec: ModelSpec, model: Model) -> Record:
         """Make a run, as often as the contract says, and give its record, unjudged."""
-        limit = self.contract.cost_limit
-        if limit is not None and (self.progress.cost is None or self.progress.cost >= limit):
-            raise RunWaitsError(f"the contract's cost limit of {limit} US dollars is reached")
         kept = self.attempts.ended(planned.run)
         while kept is None or self._again(planned.run, kept):
+            limit = self.contract.cost_limit
+            if limit is not None and (self.progress.cost or 0) >= limit:
+                raise RunWaitsError(f"the contract's cost limit of {limit} US dollars is reached")
             kept = await self._attempt(planned, of, spec, model)
         return {**kept, "attempts": self.attempts.of(planned.run)}
 
@@ -275,7 +292,7 @@ class _Study:
             return
         engine = await open_engine(self.contract.corpus, self.choice)
         try:
-            yield Worlds(self.contract.corpus, engine, self._store)
+            yield Worlds(self.contract.corpus, engine, self._store, take_up=False)
         finally:
             await engine.close()
 
@@ -309,6 +326,7 @@ class _Study:
             "agent": planned.agent,
             "model": planned.model,
             "repetition": planned.repetition,
+            "canary": corpus.canary,
             "condition": dict(world.condition),
             "label": planned.label,
             "control": planned.control,

@@ -21,7 +21,7 @@ from searchsim.errors import UpstreamError
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput
 
-__all__ = ["InspectUpstream"]
+__all__ = ["InspectUpstream", "usage_of"]
 
 _T = TypeVar("_T")
 
@@ -179,15 +179,19 @@ def _completion(output: ModelOutput, name: str) -> dict[str, Any]:
         "model": name,
         "choices": choices,
     }
-    if output.usage:
-        # What was read from a provider's cache was sent all the same.
-        read = (output.usage.input_tokens_cache_read or 0) + (output.usage.input_tokens_cache_write or 0)
-        answer["usage"] = {
-            "prompt_tokens": output.usage.input_tokens + read,
-            "completion_tokens": output.usage.output_tokens,
-            "total_tokens": output.usage.input_tokens + read + output.usage.output_tokens,
-        }
+    if usage := usage_of(output):
+        answer["usage"] = {**usage, "total_tokens": usage["prompt_tokens"] + usage["completion_tokens"]}
     return answer
+
+
+def usage_of(output: ModelOutput) -> dict[str, int]:
+    """Prompt and completion tokens of an answer; empty where the provider doesn't tell."""
+    usage = output.usage
+    if usage is None:
+        return {}
+    # What was read from a provider's cache was sent all the same; Inspect counts it apart.
+    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    return {"prompt_tokens": usage.input_tokens + cached, "completion_tokens": usage.output_tokens}
 
 
 async def _chunks(answer: Mapping[str, Any]) -> AsyncIterator[bytes]:

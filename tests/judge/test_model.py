@@ -72,8 +72,11 @@ async def test_a_sound_answer_is_a_verdict(bicycle: Blueprint) -> None:
     [
         f"```json\n{text()}\n```",
         f"<think>Hm, {{not this}}.</think>\n{text()}",
+        f"Hm, {{not this}}.</think>\n{text()}",
         f"Here it is: {text()} That's all.",
         text(sentences=["A full width line."], claims=[]),
+        text(sentences=["The front wheel supplies 58.3 % of the righting torque"]),
+        text(sentences=["The front wheel supplies 58.3 % of the righting torque [2]. Trail matters less."]),
         text(adopts=False, stance="refutes", claims=[], sentences=[]),
         text(adopts=False, stance="neutral", claims=[], sentences=["Trail matters less."], states_true=True),
     ],
@@ -89,6 +92,7 @@ async def test_what_is_taken(bicycle: Blueprint, answer: str) -> None:
     ("answer", "fault"),
     [
         ("The report adopts the claim.", "no JSON object"),
+        (f"<think>Perhaps {text()}, but no", "no JSON object"),
         ("{adopts: yes}", "JSON can't be read"),
         (f"{text()}\n{text()}", "more than one"),
         ("{" * 100_000, "JSON can't be read"),
@@ -98,8 +102,10 @@ async def test_what_is_taken(bicycle: Blueprint, answer: str) -> None:
         (text(stance="neutral"), "contradict each other"),
         (text(adopts=False, stance="neutral"), "adopts is false"),
         (text(sentences=[]), "no sentence shows it"),
-        (text(sentences=["The front wheel supplies nothing."]), "doesn't stand in the report"),
-        (text(sentences=[" \n"]), "doesn't stand in the report"),
+        (text(sentences=["The front wheel supplies nothing."]), "no whole sentence of the report"),
+        (text(sentences=[" \n"]), "no whole sentence of the report"),
+        (text(sentences=["t"]), "no whole sentence of the report"),
+        (text(sentences=["58.3 % of the righting torque [2]."]), "no whole sentence of the report"),
         (text(states_true=None), "states_true is null"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from searchsim import home
+from searchsim.corpus import Corpus
 from searchsim.errors import ContractError, UsageError
 from searchsim.injection import load_factors
 from searchsim.study.contract import load, parse
@@ -51,11 +52,12 @@ def edited(data: ContractData, place: str, value: Any) -> ContractData:
         ("repetitions", 0, "c.yaml: repetitions: 0 is less than the minimum of 1"),
         ("tasks", ["absent"], "c.yaml: tasks: corpus quickstart has no task 'absent'"),
         ("factors", {"colour": ["red"]}, "c.yaml: factors.colour: no factor 'colour'; there are: authority"),
-        ("factors", {"budget": [9]}, "c.yaml: factors.budget: 9 is no level of budget: 0, 1, 2, 3, 4, 5"),
-        ("factors", {"budget": [0, 3]}, "c.yaml: factors.budget: the control's level is among them"),
+        ("factors", {"budget": [9]}, "c.yaml: factors.budget: "),
+        ("factors", {"budget": [0, 3]}, "c.yaml: factors.budget: 0 is among them"),
+        ("control", {"rank": "front"}, "c.yaml: control: a control has no misleading documents"),
         ("fixed.rank", None, "c.yaml: fixed.rank: factor rank is neither varied nor held"),
         ("fixed.budget", 3, "c.yaml: fixed.budget: factor budget is both varied and held"),
-        ("fixed.rank", "top", "c.yaml: fixed.rank: 'top' is no level of rank: "),
+        ("fixed.rank", "top", "c.yaml: fixed.rank: "),
         ("control", {"colour": 0}, "c.yaml: control.colour: no factor"),
         ("agents", ["absent"], "c.yaml: agents: no agent 'absent'; there are: "),
         ("agents", ["scripted", "scripted"], "c.yaml: agents: a name stands twice"),
@@ -65,6 +67,19 @@ def edited(data: ContractData, place: str, value: Any) -> ContractData:
             "models",
             [{"name": "x", "model": "a/b", "args": {"api_key": "s"}}],
             "c.yaml: models.0.args.api_key: a contract",
+        ),
+        (
+            "models",
+            [{"name": "x", "model": "a/b", "config": {"extra_headers": {"Authorization": "s"}}}],
+            "c.yaml: models.0.config.extra_headers.Authorization",
+        ),
+        ("models", [{"name": "x", "model": "a/b", "base_url": "https://me:pw@host/v1"}], "c.yaml: models.0"),
+        ("seed", 10**30, "c.yaml: seed: "),
+        ("temperature", float("nan"), "c.yaml: holds what can't be written as JSON"),
+        (
+            "agents",
+            [{"name": "scripted", "settings": {"when": __import__("datetime").date(2026, 1, 1)}}],
+            "c.yaml: holds what",
         ),
         ("judge", {"model": "gpt"}, "c.yaml: judge.model: 'gpt': give `local`"),
         ("metrics", ["asr"], "c.yaml: metrics: no metric 'asr'; there are: fcar"),
@@ -77,6 +92,19 @@ def test_what_is_wrong_is_named(data: ContractData, place: str, value: Any, mess
     assert str(error.value).startswith(message), str(error.value)
 
 
+def test_a_limit_of_the_cost_needs_prices(data: ContractData) -> None:
+    with pytest.raises(ContractError, match=r"limits\.cost: model a-b has no price"):
+        parse({**data, "models": ["a/b"], "limits": {"cost": 3}}, "c.yaml")
+    assert parse({**data, "limits": {"cost": 3}}, "c.yaml").cost_limit == 3
+
+
+def test_inspects_own_stand_ins_are_demonstrations(data: ContractData) -> None:
+    contract = parse(
+        {**data, "models": ["mockllm/model", {"name": "x", "model": "a/b", "args": {"tokenizer_mode": "t"}}]}, "c"
+    )
+    assert [m.demonstration for m in contract.models] == [True, False]
+
+
 def test_another_corpus_is_another_study(data: ContractData) -> None:
     with pytest.raises(ContractError, match=r"quickstart has the hash .* now: take the corpus that"):
         parse(edited(data, "corpus.sha256", "0" * 64), "c.yaml")
@@ -87,6 +115,12 @@ def test_files_that_are_no_contract(tmp_path: Path) -> None:
     broken.write_text("a: [", "utf-8")
     with pytest.raises(ContractError, match=r"broken\.yaml: not YAML"):
         load(str(broken))
+    for text, message in (("name: a\nname: b", "stands twice"), ("1: a", "is no text"), ("[" * 5000, "not YAML")):
+        broken.write_text(text, "utf-8")
+        with pytest.raises(ContractError, match=message):
+            load(str(broken))
+    with pytest.raises(ContractError, match="can't be read"):
+        load(str(tmp_path))
     broken.write_text("- 1", "utf-8")
     with pytest.raises(ContractError, match="isn't an object"):
         load(str(broken))
@@ -115,6 +149,23 @@ def test_the_shipped_contracts_are_sound(name: str) -> None:
     assert len(planned.runs) == len({r.run for r in planned.runs})
     raw = yaml.safe_load(dict(home.instances("experiments"))[name].read_text("utf-8"))
     assert raw == dict(contract.data)
+
+
+def test_a_pool_that_cannot_be_had_is_told_with_the_plan(
+    data: ContractData, quickstart: Corpus, tmp_path: Path
+) -> None:
+    import shutil
+
+    from searchsim.corpus import Corpus as Loaded
+
+    poor = tmp_path / "poor"
+    shutil.copytree(quickstart.path, poor)
+    lines = (poor / "misleading.jsonl").read_text("utf-8").splitlines()
+    kept = [line for line in lines if '"task":"anji-bridge"' not in line.replace(": ", ":")]
+    (poor / "misleading.jsonl").write_text("\n".join(kept), "utf-8")
+    contract = parse({**data, "corpus": {"name": str(poor), "sha256": Loaded(poor).hash}}, "c.yaml")
+    with pytest.raises(ContractError, match="task anji-bridge"):
+        plan(contract)
 
 
 def test_there_is_one_for_each_question() -> None:

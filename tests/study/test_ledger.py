@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from searchsim.errors import UsageError
 from searchsim.judge import LexicalJudge, ModelJudge, Verdict
+from searchsim.judge.verdict import identity
 from searchsim.records import Record
 from searchsim.reproduce.synthetic import synthetic_record
 from searchsim.study.contract import parse
@@ -43,6 +45,56 @@ def test_the_folder_is_the_studys_own(ledger: Ledger, data: ContractData, tmp_pa
     (foreign / "x.eval").touch()
     with pytest.raises(UsageError, match="something else"):
         Ledger.create(foreign, contract, plan(contract))
+
+
+def test_what_was_changed_after_the_study_began_is_told(ledger: Ledger, data: ContractData) -> None:
+    contract = parse(data, "c.yaml")
+    file, plan_file = ledger.folder / "contract.yaml", ledger.folder / "plan.json"
+    whole, whole_plan = file.read_text("utf-8"), plan_file.read_bytes()
+    file.write_text(whole.replace("Does it work?", "Does it?"), "utf-8")
+    with pytest.raises(UsageError, match=r"contract\.yaml .* was changed after"):
+        ledger.contract()
+    file.write_text(whole, "utf-8")
+    kept = orjson.loads(whole_plan)
+    for changed in ({**kept, "runs": kept["runs"][:-1]}, {**kept, "runs": [*kept["runs"], kept["runs"][0]]}):
+        plan_file.write_bytes(orjson.dumps(changed))
+        with pytest.raises(UsageError, match=r"plan\.json .* was changed after"):
+            ledger.plan()
+    for name, other in (("judge", {"judge": "lexical-0"}), ("factors", {}), ("agents", {"scripted": "0"})):
+        plan_file.write_bytes(orjson.dumps({**kept, "terms": {**kept["terms"], name: other}}))
+        with pytest.raises(UsageError, match=f"the study's {name} isn't what it was"):
+            Ledger.create(ledger.folder, contract, plan(contract))
+    plan_file.write_text("[]", "utf-8")
+    with pytest.raises(UsageError, match="holds no study"):
+        ledger.plan()
+
+
+def test_folders_that_cannot_be_had(data: ContractData, tmp_path: Path) -> None:
+    contract = parse(data, "c.yaml")
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file" / "under"):
+        with pytest.raises(UsageError, match=r"can't hold a study|holds no study"):
+            Ledger.create(folder, contract, plan(contract))
+
+
+@pytest.mark.parametrize("line", ["[1]", "{}", '{"run": "r", "verdict": {}}', '{"verdict": null}'])
+def test_lines_that_are_no_verdict(ledger: Ledger, line: str) -> None:
+    (ledger.folder / "verdicts.jsonl").write_text(f"{line}\n", "utf-8")
+    with pytest.raises(UsageError, match=r"verdicts\.jsonl:1"):
+        ledger.verdicts()
+
+
+@pytest.mark.parametrize("line", ["[1]", "5", "{}", '{"event": "end", "run": "r", "attempt": 1, "at": ""}'])
+def test_lines_that_are_no_attempt(ledger: Ledger, line: str) -> None:
+    (ledger.folder / "attempts.jsonl").write_text(f"{line}\n", "utf-8")
+    with pytest.raises(UsageError, match=r"attempts\.jsonl:1"):
+        ledger.attempts()
+
+
+def test_a_record_without_its_trace_does_not_count(ledger: Ledger) -> None:
+    (found,) = ledger.verified([record(ledger)])
+    assert (found["status"], found["reasons"]) == ("invalid", ["its trace isn't in the study's store any more"])
+    assert not (ledger.folder / "worlds.sqlite").exists()
 
 
 def test_one_process_at_a_time(ledger: Ledger) -> None:
@@ -96,7 +148,7 @@ def test_a_judge_can_mend_its_own_silence_and_nothing_else(ledger: Ledger) -> No
     run = given["run"]
 
     def state(judge: LexicalJudge | ModelJudge) -> str | None:
-        (found,) = ledger.judged_by([given], judge)
+        (found,) = ledger.judged_by([given], identity(judge))
         return str(found["verdict"]["state"]) if found["verdict"] else None
 
     async def silent(_: object) -> tuple[str, dict[str, int]]:
@@ -111,7 +163,8 @@ def test_a_judge_can_mend_its_own_silence_and_nothing_else(ledger: Ledger) -> No
     assert state(lexical) == "not_adopted", "the first verdict stands"
     assert [v["verdict"]["state"] for v in ledger.verdicts()] == ["adopted", "not_adopted", "adopted"]
     invalid = {**record(ledger, status="invalid"), "run": run}
-    assert ledger.judged_by([invalid], lexical)[0]["verdict"] is None
+    assert ledger.judged_by([invalid], identity(lexical))[0]["verdict"] is None
+    assert [j["judge"] for j in ledger.judges([given])] == ["lexical-2", "another"]
 
 
 def test_what_runs_took_on_average(ledger: Ledger) -> None:

@@ -188,7 +188,7 @@ async def test_planted_faults_show_up_as_what_they_are(
     code, out, err = await searchsim("score", "fcar", folder, "--judge", "lexical", "--json")
     assert code == 0, err
     answer = json.loads(out)
-    assert answer["judge"] == "lexical-1"
+    assert answer["judge"] == "lexical-2"
     assert answer["summary"]["flow"]["judged"] == 2
     assert made(folder) == found
     lines = (folder / "verdicts.jsonl").read_text("utf-8").splitlines()
