@@ -61,7 +61,7 @@ class Attempts:
             started = {x["attempt"] for x in self._lines.get(str(line.get("run")), ()) if x["event"] == "start"}
             sound = all(k in line for k in ("run", "attempt", "at")) and (
                 (line.get("event") == "start" and "world" in line)
-                or (line.get("event") == "end" and line["attempt"] in started and not check(line.get("record")))
+                or (line.get("event") == "end" and line["attempt"] in started and isinstance(line.get("record"), dict))
             )
             if not sound:
                 raise UsageError(f"{path.name}:{number}: isn't the start or the end of an attempt")

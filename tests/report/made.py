@@ -118,6 +118,7 @@ def full(planned: PlannedRun, adopted: bool | None, **more: Any) -> Record:
                 "document": d,
                 "injected": d == bad,
                 "parts": ["title", "snippet"],
+                "ambiguous": False,
                 "text_sha256": "0" * 64 if d == bad else None,
             }
             for call in (2, 3, 5)
