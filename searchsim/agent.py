@@ -1,7 +1,8 @@
 """Run an agent: an adapter in a process and environment of its own, against one world.
 
 An adapter is a PEP 723 script in ``adapters/``. Its environment is prepared by uv beforehand; then its interpreter is
-started in a fresh folder with a fresh HOME and a scrubbed environment. It reads one JSON object and writes one:
+started in a fresh folder with a fresh HOME and a scrubbed environment, its web traffic turned to the world, whatever
+else it may ask for. It reads one JSON object and writes one:
 
     in   task {id, question, language}, prompt, key, model, settings, and the URLs search, reader, page, model_url
     out  report, and where it knows them: citations, versions, notes
@@ -26,6 +27,9 @@ import orjson
 
 from searchsim import home
 from searchsim.errors import AgentError
+from searchsim.redirect import findings
+from searchsim.redirect.environment import redirection
+from searchsim.redirect.sockets import watched
 from searchsim.scoring.exposure import Exposure, Observation, citations, exposure, observation
 from searchsim.server.context import Context
 from searchsim.trace import Event
@@ -188,11 +192,19 @@ async def run(
         "model": (upstream.model if upstream else None) or "model",
         "settings": {"small": bool(upstream and upstream.demonstration), **(settings or {})},
     }
-    answer, seconds = await _process(adapter, python, request, timeout)
+    with tempfile.TemporaryDirectory(prefix="searchsim-log-") as folder:
+        log = Path(folder) / "log"
+        try:
+            async with watched(log) as watch:
+                env = redirection(url, world.key, log=log)
+                answer, seconds = await _process(adapter, python, request, env, timeout)
+        finally:
+            found = findings.read(log)
+            found.put_on_record(context.worlds, world)
     report = answer["report"]
     events = list(context.worlds.events(world.key))
     seen = observation(events)
-    why = await reasons(context.worlds, world, events)
+    why = await reasons(context.worlds, world, events) + found.reasons(watch.strays)
     if not seen.searches:
         why.append("no search was served")
     if not report.strip():
@@ -219,6 +231,7 @@ async def _process(
     adapter: Adapter,
     python: Path,
     request: Mapping[str, Any],
+    turned: Mapping[str, str],
     timeout: float,  # noqa: ASYNC109
 ) -> tuple[dict[str, Any], float]:
     """Start the adapter, wait for it, read its answer; gives also the seconds it took."""
@@ -234,7 +247,7 @@ async def _process(
             "TZ": "UTC",
             "PYTHONHASHSEED": "0",
             "PYTHONUNBUFFERED": "1",
-            "NO_PROXY": "*",
+            **turned,
         }
         loop = asyncio.get_running_loop()
         started = loop.time()

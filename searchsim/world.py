@@ -6,6 +6,7 @@ served so far; everything it serves is in its trace before the answer leaves.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -19,6 +20,7 @@ from searchsim.corpus import Corpus
 from searchsim.documents import Document, MisleadingDocument, faults_in, misleading_from, to_record
 from searchsim.engine import SearchEngine
 from searchsim.errors import ConditionError, KeyInUseError, UnknownWorldError, UsageError
+from searchsim.faults import FaultPlan, Met, PlannedFaultError, counted, planned
 from searchsim.injection import Admission, Composition, Factors, Item, Level, ListContext, Mode
 from searchsim.query import Query, parse
 from searchsim.relevance import PoolDocument, score_pool
@@ -31,6 +33,8 @@ __all__ = ["Answer", "Plan", "World", "Worlds", "parse_settings"]
 _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,127}")
 _FIRST_PAGES = 100
+_KINDS = {"news": "news", "scholar": "paper"}
+"""The kind of document that a vertical finds alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,9 @@ class Plan:
         corpus: The corpus's name.
         corpus_sha256: Its hash.
         last_list: The number of the last list, where the maker of the world knows it.
+        faults: Planned faults, as they were asked for.
+        latency: Planned latency, as it was asked for; None for none.
+        serper: Settings of the Serper dialect, which knows what they mean.
     """
 
     documents: tuple[str, ...]
@@ -50,6 +57,9 @@ class Plan:
     corpus: str
     corpus_sha256: str
     last_list: int | None = None
+    faults: Sequence[Mapping[str, Any]] = ()
+    latency: object | None = None
+    serper: Mapping[str, Any] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
         """The plan as JSON."""
@@ -59,6 +69,9 @@ class Plan:
             "corpus": self.corpus,
             "corpus_sha256": self.corpus_sha256,
             "last_list": self.last_list,
+            "faults": [dict(f) for f in self.faults],
+            "latency": self.latency,
+            "serper": dict(self.serper),
         }
 
 
@@ -98,6 +111,8 @@ class World:
         plan: See `Plan`.
         factors: The rules it was made by.
         pool: The documents it may inject, in order.
+        faults: What its requests meet, as planned.
+        requests: How many requests for a list it has counted: see `searchsim.faults`.
     """
 
     def __init__(
@@ -115,6 +130,8 @@ class World:
         self.plan = plan
         self.factors = factors
         self.pool = tuple(PoolDocument.of(d) for d in pool)
+        self.faults = FaultPlan.parse(plan.faults, plan.latency, seed=task)
+        self.requests = 0
         self._lists: dict[tuple[str, Query], _List] = {}
         self._urls = {canonical_url(d.url): d for d in pool}
 
@@ -235,9 +252,11 @@ class Worlds:
             return
         pool = [misleading_from(d) for d in record["pool"]]
         world = World(key, record["task"], record["condition"], plan, pool, self.factors)
-        for event in self._store.events(key):
+        events = list(self._store.events(key))
+        for event in events:
             if event["event"] == "search":
                 world.recall(event["endpoint"], self.query(event), event["list"])
+        world.requests = counted(events)
         self._worlds[key] = world
 
     def create(
@@ -248,6 +267,9 @@ class Worlds:
         key: str | None = None,
         documents: Sequence[str | Mapping[str, Any]] | None = None,
         last_list: int | None = None,
+        faults: Sequence[Mapping[str, Any]] | None = None,
+        latency: object | None = None,
+        serper: Mapping[str, Any] | None = None,
     ) -> World:
         """Make a world.
 
@@ -258,6 +280,9 @@ class Worlds:
             documents: The pool, as ids or whole records, instead of what the factors would select of the task's.
                 It is only cut to the budget, which is its size where the condition names none.
             last_list: The number of the last list, for stages that need it.
+            faults: Planned faults, and
+            latency: planned latency: see `searchsim.faults.FaultPlan.parse`.
+            serper: Settings of the Serper dialect: see `searchsim.server.serper.settings`.
 
         Raises:
             ConditionError: The request can't be honoured; its `field` names the part.
@@ -270,6 +295,7 @@ class Worlds:
             raise ConditionError("a key has 1 to 128 letters, digits, or . _ ~ -, a letter or digit first", "key")
         if last_list is not None and (isinstance(last_list, bool) or last_list < 1):
             raise ConditionError("last_list is the number of a list, from 1", "last_list")
+        meets = FaultPlan.parse(faults, latency, seed=task)
         asked = dict(condition or {})
         given = None if documents is None else self._given(task, documents)
         budget = self.factors["budget"].factor if "budget" in self.factors else None
@@ -294,7 +320,16 @@ class Worlds:
         else:
             pool = given
         pool = self.factors.rewrite(pool, levels)
-        plan = Plan(tuple(d.id for d in pool), self.factors.sources, self.corpus.name, self.corpus.hash, last_list)
+        plan = Plan(
+            tuple(d.id for d in pool),
+            self.factors.sources,
+            self.corpus.name,
+            self.corpus.hash,
+            last_list,
+            [f.record() for f in meets.faults],
+            meets.latency.record() if meets.latency else None,
+            dict(serper or {}),
+        )
         world = World(key or _drawn_key(), task, levels, plan, pool, self.factors)
         record = {**world.record(), "pool": [to_record(d) for d in pool], "canary": self.corpus.canary}
         if not self._store.add(world.key, record):
@@ -392,9 +427,35 @@ class Worlds:
         return self.parse(event["endpoint"], event["query"], event["tbs"])
 
     def parse(self, endpoint: str, text: str, tbs: str = "") -> Query:
-        """What a client's text asks for at an endpoint: ``news`` finds news alone."""
+        """What a client's text asks for at an endpoint: ``news`` finds news alone, ``scholar`` papers."""
         query = parse(text, tbs=tbs, today=self.corpus.today)
-        return query.of_kinds("news") if endpoint == "news" else query
+        return query.of_kinds(_KINDS[endpoint]) if endpoint in _KINDS else query
+
+    async def meet(self, world: World, dialect: str, count: int = 1) -> Met:
+        """Count a request's searches, and fail where one of them meets a fault that spoils the whole request.
+
+        Args:
+            world: Whose request.
+            dialect: The API that was spoken.
+            count: How many lists it asks for.
+
+        Returns:
+            The faults that are left for the dialect to show, and how long its answer is to be held back.
+
+        Raises:
+            PlannedFaultError: The request fails, which is on record by then.
+        """
+        first = world.requests + 1
+        drawn = []
+        for number in range(first, first + count):
+            world.requests = number
+            fault = world.faults.draw(number, dialect)
+            if fault is not None and fault.does.spoils == "request":
+                self.append(world, planned(fault, range(first, number + 1), dialect))
+                await asyncio.sleep(world.faults.wait(first) + fault.does.hangs)
+                raise PlannedFaultError(fault)
+            drawn.append((number, fault))
+        return Met(tuple(drawn), world.faults.wait(first) if count else 0.0)
 
     async def search(
         self,
@@ -406,8 +467,25 @@ class Worlds:
         tbs: str = "",
         k: int = 10,
         page: int = 1,
+        met: Met | None = None,
     ) -> Answer:
-        """Answer a search and put it on record."""
+        """Answer a search and put it on record.
+
+        Args:
+            world: Whose search.
+            dialect: The API that was spoken.
+            endpoint: The vertical.
+            text: The client's text.
+            tbs: Its time filter.
+            k: Results a page.
+            page: From 1.
+            met: What the request met, where the dialect has called `meet` itself, and holds its answer back itself.
+
+        Raises:
+            PlannedFaultError: The request fails as planned.
+        """
+        # Before anything is waited for, so that lists have numbers in the order of their requests.
+        own = await self.meet(world, dialect) if met is None else None
         query = self.parse(endpoint, text, tbs)
         answer = await world.answer(self.engine, endpoint, text, query, k=k, page=page)
         self.append(
@@ -426,6 +504,8 @@ class Worlds:
                 cut=answer.composition.cut if answer.composition else (),
             ),
         )
+        if own is not None:
+            await own.hold()
         return answer
 
     async def page(self, world: World | None, url: str, *, dialect: str) -> Document | None:

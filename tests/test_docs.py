@@ -115,7 +115,8 @@ def test_paths(quickstart: Corpus, engine: EmbeddedEngine) -> None:
     plain = {re.sub(r"\{.*?\}", "KEY", p) for p in served}
     people = {"/_sim/ui", "/_sim/ui/KEY", "/_sim/page"}
     assert control == {p for p in plain if p.startswith("/_sim")} - people
-    rest = {p.replace("/jina/KEY", "/jina/URL") for p in plain if not p.startswith("/_sim")} - {"/jina", "/jina/"}
+    named = {p.replace("/sjina/KEY", "/sjina/QUERY").replace("/jina/KEY", "/jina/URL") for p in plain}
+    rest = {p for p in named if not p.startswith("/_sim")} - {"/jina", "/jina/", "/sjina", "/sjina/"}
     assert rest == {p for p in told if not p.startswith("/_sim")}
 
 

@@ -41,7 +41,7 @@ def test_it_holds_the_four_folders_and_one_import_name(wheel: Path) -> None:
     ):
         assert f"searchsim/_shipped/{inside}" in names
     assert "searchsim/schemas/document.json" in names
-    assert "searchsim/templates/page.html" in names
+    assert "searchsim/templates/pages/paper.html" in names
     assert {n.split("/")[0] for n in names if ".dist-info" not in n} == {"searchsim"}
 
 

@@ -21,6 +21,7 @@ from searchsim.cli.corpus import corpus_app
 from searchsim.cli.demo import demo
 from searchsim.cli.factors import show_factors
 from searchsim.cli.local import local_app
+from searchsim.cli.mcp import mcp
 from searchsim.cli.misknow import misknow_app
 from searchsim.cli.reproduce import reproduce_app
 from searchsim.cli.score import score_app
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.command()(serve)
 app.command()(demo)
+app.command()(mcp)
 app.command("factors")(show_factors)
 for name, group in (
     ("corpus", corpus_app),

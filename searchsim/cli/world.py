@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -50,12 +51,38 @@ def _control(method: str, url: str, path: str, token: str | None, body: object =
     return orjson.loads(raw) if raw else None
 
 
+def _faults(given: str) -> dict[str, Any]:
+    """The fields that ``--faults`` gives: of JSON, or of a file of it.
+
+    Raises:
+        UsageError: It can't be read.
+    """
+    text = given
+    if not given.lstrip().startswith(("{", "[")):
+        try:
+            text = Path(given).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise UsageError(f"--faults {given}: neither JSON nor a file that can be read ({problem})") from problem
+    try:
+        faults = orjson.loads(text)
+    except orjson.JSONDecodeError as problem:
+        raise UsageError(f"--faults {given[:80]}: no JSON ({problem})") from problem
+    if isinstance(faults, list):
+        return {"faults": faults}
+    if not isinstance(faults, dict) or not set(faults) <= {"faults", "latency"}:
+        raise UsageError("--faults: give an array of faults, or an object with faults, latency or both")
+    return faults
+
+
 @world_app.command("create")
 def world_create(
     task: Annotated[str, typer.Argument(help="A task's id.")],
     settings: SetOption = [],  # noqa: B006
     key: Annotated[str | None, typer.Option(help="The world's key; else one is drawn.")] = None,
     last_list: LastListOption = None,
+    faults: Annotated[
+        str | None, typer.Option(help="Planned faults and latency: JSON, or a file of it; docs/http.md says how.")
+    ] = None,
     url: UrlOption = DEFAULT_URL,
     token: TokenOption = None,
 ) -> None:
@@ -68,6 +95,8 @@ def world_create(
         body["key"] = key
     if last_list:
         body["last_list"] = last_list
+    if faults:
+        body |= _faults(faults)
     print_json(_control("POST", url, "/_sim/worlds", token, body))
 
 

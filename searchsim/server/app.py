@@ -10,21 +10,52 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from searchsim.errors import EngineError, SearchsimError, UsageError
-from searchsim.server import control, gateway, pages, people, serper
+from searchsim.faults import PlannedFaultError
+from searchsim.server import (
+    bing,
+    brave,
+    control,
+    exa,
+    gateway,
+    jina,
+    mcp,
+    openapi,
+    pages,
+    people,
+    searxng,
+    serper,
+    tavily,
+)
 from searchsim.server.context import CONTEXT, Context, named_world
+from searchsim.server.fields import ErrorShape
 
 __all__ = ["make_app", "running"]
 
 _log = logging.getLogger(__name__)
 _LARGEST_BODY = 64 << 20
+_LONGEST_LINE = 128 << 10
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+_DIALECTS = (serper, tavily, exa, brave, bing, searxng, jina, mcp)
+_SHAPES: dict[str, ErrorShape] = {
+    "tavily": tavily.error,
+    "exa": exa.error,
+    "brave": brave.error,
+    "bing": bing.error,
+    "searxng": searxng.error,
+    "jina": jina.error,
+    "sjina": jina.error,
+    "mcp": mcp.error,
+}
+"""How an error looks, by the first step of the path; else as Serper has it."""
 
 
 def make_app(context: Context) -> web.Application:
     """The application over some worlds."""
     app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[_errors, _guard])
     app[CONTEXT] = context
-    for part in (serper, pages, gateway, control, people):
+    for part in (*_DIALECTS, pages, gateway, control, openapi, people):
         part.add_routes(app)
     return app
 
@@ -38,7 +69,7 @@ def _error(request: web.Request, status: int, message: str) -> web.Response:
         return gateway.error(status, message, kind="invalid_request_error" if status < 500 else "server_error")
     if path.startswith("/_sim"):
         return control.error(status, message)
-    return serper.error(status, message)
+    return _SHAPES.get(path.split("/")[1], serper.error)(status, message)
 
 
 @web.middleware
@@ -47,7 +78,19 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except web.HTTPException as refusal:
-        return _error(request, refusal.status, f"{refusal.reason}: {request.method} {request.path}"[:500])
+        asked = f"{refusal.reason}: {request.method} {request.path}"[:500]
+        # A path may hold bytes that are no UTF-8.
+        answer = _error(request, refusal.status, asked.encode("utf-8", "replace").decode("utf-8"))
+        if "Allow" in refusal.headers:
+            answer.headers["Allow"] = refusal.headers["Allow"]
+        return answer
+    except web.RequestPayloadError:
+        answer = _error(request, 400, "The request body can't be read")
+        # Where the next request on this connection would start nobody knows.
+        answer.force_close()
+        return answer
+    except PlannedFaultError as planned:
+        return _error(request, planned.status, planned.message)
     except (ConnectionResetError, asyncio.CancelledError):
         raise
     except SearchsimError as failure:
@@ -85,7 +128,8 @@ async def running(context: Context, host: str = "127.0.0.1", port: int = 0) -> A
     Raises:
         UsageError: The address can't be had.
     """
-    runner = web.AppRunner(make_app(context), access_log=None, shutdown_timeout=1.0)
+    # A query of 2,048 characters may take nine bytes for each in a query string.
+    runner = web.AppRunner(make_app(context), access_log=None, shutdown_timeout=1.0, max_line_size=_LONGEST_LINE)
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)

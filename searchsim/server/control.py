@@ -12,7 +12,9 @@ from aiohttp import web
 from searchsim import __version__
 from searchsim.errors import ConditionError, KeyInUseError, UnknownWorldError
 from searchsim.scoring.exposure import exposure, observation
+from searchsim.server.body import read_body
 from searchsim.server.context import CONTEXT, bearer
+from searchsim.server.serper.settings import SerperSettings
 from searchsim.validity import reasons
 from searchsim.world import World, Worlds
 
@@ -82,19 +84,26 @@ async def _list(request: web.Request) -> web.Response:
     return _json({"worlds": [w.record() for w in request.app[CONTEXT].worlds.all()]})
 
 
-_FIELDS = ("task", "condition", "key", "documents", "last_list")
+_FIELDS = ("task", "condition", "key", "documents", "last_list", "faults", "latency", "serper")
+_LARGEST_BODY = 16 << 20
+_DEEPEST = 64
 
 
 async def _create(request: web.Request) -> web.Response:
     worlds = request.app[CONTEXT].worlds
     try:
-        body: Any = orjson.loads(await request.read())
+        body: Any = orjson.loads(await read_body(request, _LARGEST_BODY))
     except orjson.JSONDecodeError as problem:
         return error(400, f"the request body is no JSON: {problem}")
+    except web.HTTPRequestEntityTooLarge:
+        return error(413, f"the request body is too large: at most {_LARGEST_BODY} bytes")
+    if _depth(body) > _DEEPEST:
+        return error(400, f"the request body is nested deeper than {_DEEPEST} levels")
     if wrong := _wrong(body):
         return error(400, wrong[1], wrong[0])
     try:
-        more = {"key": body.get("key"), "last_list": body.get("last_list")}
+        more = {name: body.get(name) for name in ("key", "last_list", "faults", "latency")}
+        more["serper"] = SerperSettings.parse(body["serper"]).record() if body.get("serper") is not None else None
         if body.get("documents") is None:
             world = worlds.create(body["task"], body.get("condition"), **more)
         else:
@@ -104,6 +113,16 @@ async def _create(request: web.Request) -> web.Response:
     except KeyInUseError as problem:
         return error(409, str(problem), "key")
     return _json(world.record(), 201)
+
+
+def _depth(value: Any) -> int:
+    """How deep arrays and objects are nested, at most one more than is allowed; messages can't show deeper ones."""
+    level, depth = [value], 0
+    while level and depth <= _DEEPEST:
+        inner = (v.values() if isinstance(v, dict) else v for v in level if isinstance(v, dict | list))
+        level = [one for several in inner for one in several]
+        depth += bool(level)
+    return depth
 
 
 def _wrong(body: Any) -> tuple[str | None, str] | None:

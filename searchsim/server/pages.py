@@ -1,28 +1,30 @@
-"""Pages: every document's own URL, as HTML and through the reader."""
+"""Pages: every document's own URL, as HTML, text or JSON, and through the reader."""
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, unquote
+from datetime import UTC, datetime, time
+from email.utils import format_datetime
 
 import orjson
 from aiohttp import web
 
 from searchsim.documents import Document
 from searchsim.server.context import CONTEXT, bearer, route, world_key
-from searchsim.server.render import template
+from searchsim.server.page_html import document_html, missing_html
+from searchsim.server.render import plain_text
 
 __all__ = ["add_routes", "page_response"]
 
+_FORMS = ("html", "text", "json")
 _NOINDEX = {"X-Robots-Tag": "noindex, nofollow, noarchive"}
+# A page needs nothing but itself: a browser that shows it asks no other host for anything.
+_CLOSED = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:"}
 
 
 def add_routes(app: web.Application) -> None:
     """Serve pages."""
     for method in ("GET", "HEAD"):
         route(app, method, "/page", _page)
-        route(app, method, "/jina/{url:.+}", _reader)
-    route(app, "POST", "/jina/", _reader)
-    route(app, "POST", "/jina", _reader)
 
 
 class _UnknownKeyError(Exception):
@@ -43,75 +45,70 @@ async def _find(request: web.Request, url: str, dialect: str, *keys: str | None)
 
 
 async def _page(request: web.Request) -> web.Response:
-    url = request.query.get("url", "")
+    url, form = request.query.get("url", ""), request.query.get("format", "html")
     if not url:
         return web.Response(text="Missing url: ask for /page?url=…\n", status=400)
+    if form not in _FORMS:
+        return web.Response(text=f"Unknown format: one of {', '.join(_FORMS)}\n", status=400)
     try:
         document = await _find(request, url, "page", request.headers.get("X-API-KEY"), bearer(request))
     except _UnknownKeyError:
-        return web.Response(text="403 Forbidden\n", status=403, headers=_NOINDEX)
-    return page_response(document)
+        return _refusal(403, "Forbidden", form)
+    if form == "html":
+        return page_response(document)
+    if document is None:
+        return _refusal(404, "Not Found", form)
+    return _as_json(document) if form == "json" else _as_text(document)
 
 
 def page_response(document: Document | None) -> web.Response:
-    """A document as a page, or 404."""
+    """A document as a page, or the page that says there is none."""
     if document is None:
-        return web.Response(text="404 Not Found\n", status=404, headers=_NOINDEX)
-    return web.Response(text=template("page.html", document=document), content_type="text/html", headers=_NOINDEX)
+        return web.Response(text=missing_html(), status=404, content_type="text/html", headers=_NOINDEX | _CLOSED)
+    response = web.Response(text=document_html(document), content_type="text/html", headers=_headers(document))
+    response.headers.update(_CLOSED)
+    return response
 
 
-async def _asked(request: web.Request) -> str:
-    """The reader's target: the rest of the path with its query, as it was sent, or ``url`` of a POST body."""
-    if request.method != "POST":
-        raw = str(request.rel_url.raw_path_qs)
-        if "world" in request.match_info:
-            raw = "/" + raw.split("/", 3)[3]
-        target = raw.removeprefix("/jina/")
-        return target if "://" in target else unquote(target)
-    raw_body = await request.read()
-    try:
-        body = orjson.loads(raw_body)
-    except orjson.JSONDecodeError:
-        if request.content_type != "application/x-www-form-urlencoded":
-            return ""
-        body = dict(parse_qsl(raw_body.decode("utf-8", "replace")))
-    url = body.get("url") if isinstance(body, dict) else None
-    return url if isinstance(url, str) else ""
-
-
-async def _reader(request: web.Request) -> web.Response:
-    wants_json = "application/json" in request.headers.get("Accept", "")
-    url = await _asked(request)
-    if not url.strip():
-        return _failure(400, "ParamValidationError", 'give a URL: /jina/URL, or POST {"url": …}', wants_json)
-    try:
-        document = await _find(request, url, "jina", bearer(request))
-    except _UnknownKeyError:
-        return _failure(401, "AuthenticationFailedError", "Invalid API key", wants_json)
-    if document is None:
-        return _failure(404, "NotFoundError", f"no page at {url[:300]}", wants_json)
-    if request.headers.get("X-Return-Format", "").lower() == "html":
-        return page_response(document)
-    if wants_json:
-        data = {
-            "title": document.title,
-            "description": document.snippet or "",
-            "url": document.url,
-            "content": document.body,
-        }
-        if document.published:
-            data["publishedTime"] = document.published.isoformat()
-        answer = {"code": 200, "status": 20000, "data": data}
-        return web.Response(body=orjson.dumps(answer), content_type="application/json", headers=_NOINDEX)
-    head = [f"Title: {document.title}", f"URL Source: {document.url}"]
+def _headers(document: Document) -> dict[str, str]:
+    headers = {**_NOINDEX, "Content-Language": document.language}
     if document.published:
-        head.append(f"Published Time: {document.published.isoformat()}")
-    text = "\n\n".join([*head, f"Markdown Content:\n{document.body}"])
-    return web.Response(text=f"{text}\n", content_type="text/plain", headers=_NOINDEX)
+        headers["Last-Modified"] = format_datetime(datetime.combine(document.published, time(), UTC), usegmt=True)
+    return headers
 
 
-def _failure(status: int, name: str, message: str, wants_json: bool) -> web.Response:
-    if wants_json:
-        body = {"code": status, "name": name, "status": status * 100, "message": message, "data": None}
-        return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")
-    return web.Response(text=f"{name}: {message}\n", status=status)
+def _as_json(document: Document) -> web.Response:
+    answer = {
+        "url": document.url,
+        "title": document.title,
+        "source": document.source_name,
+        "published": document.published,
+        "author": document.author or None,
+        "language": document.language,
+        "kind": document.kind,
+        "text": plain_text(document.body),
+    }
+    return _json(answer, headers=_headers(document))
+
+
+def _as_text(document: Document) -> web.Response:
+    facts = {
+        "Title": document.title,
+        "URL": document.url,
+        "Source": document.source_name,
+        "Author": document.author,
+        "Published": document.published,
+    }
+    head = "\n".join(f"{name}: {fact}" for name, fact in facts.items() if fact)
+    return web.Response(text=f"{head}\n\n{plain_text(document.body)}\n", headers=_headers(document))
+
+
+def _refusal(status: int, reason: str, form: str) -> web.Response:
+    if form == "json":
+        return _json({"error": {"message": reason}}, status=status, headers=_NOINDEX)
+    return web.Response(text=f"{status} {reason}\n", status=status, headers=_NOINDEX)
+
+
+def _json(answer: object, *, status: int = 200, headers: dict[str, str]) -> web.Response:
+    body = orjson.dumps(answer)
+    return web.Response(body=body, status=status, content_type="application/json", charset="utf-8", headers=headers)

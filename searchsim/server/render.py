@@ -8,17 +8,11 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markdown_it import MarkdownIt
-from markupsafe import Markup
 
-__all__ = ["markdown_html", "plain_text", "template"]
+__all__ = ["markdown", "plain_text", "template"]
 
-_markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-
-
-def markdown_html(body: str) -> Markup:
-    """Markdown as HTML; raw HTML in it is shown, not run."""
-    # markdown-it escapes everything that isn't markup.
-    return Markup(_markdown.render(body))  # noqa: S704
+markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+"""How bodies are read; raw HTML in one is shown, not run."""
 
 
 def plain_text(body: str) -> str:
@@ -26,7 +20,7 @@ def plain_text(body: str) -> str:
     lines: list[str] = []
     cells: list[str] = []
     in_cell = False
-    for token in _markdown.parse(body):
+    for token in markdown.parse(body):
         match token.type:
             case "inline":
                 text = "".join(_inline(child) for child in token.children or [])
@@ -52,15 +46,13 @@ def _inline(token: Any) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     folder = files("searchsim") / "templates"
-    environment = Environment(
+    return Environment(
         loader=FunctionLoader(lambda name: (folder / name).read_text("utf-8")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["markdown"] = markdown_html
-    return environment
 
 
 def template(name: str, **values: Any) -> str:

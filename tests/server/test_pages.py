@@ -31,7 +31,7 @@ async def test_a_page_is_html_with_noindex(http: aiohttp.ClientSession, url: str
     assert f'<html lang="{organic.language}">' in text
     assert 'name="robots" content="noindex' in text
     assert organic.url in text
-    assert "<h2>" in text
+    assert "<h2" in text
 
 
 async def test_injected_pages_exist_in_their_world_alone(
@@ -52,21 +52,6 @@ async def test_injected_pages_exist_in_their_world_alone(
     assert [(e["dialect"], e["found"], e["injected"]) for e in events] == [("page", True, True), ("jina", True, True)]
     async with http.get(f"{url}/jina/{bad.url}", headers={"Authorization": "Bearer k"}) as answer:
         assert answer.status == 200
-
-
-async def test_the_reader(http: aiohttp.ClientSession, url: str, organic: Document) -> None:
-    async with http.get(f"{url}/jina/{organic.url}") as answer:
-        text = await answer.text()
-    assert text.startswith(f"Title: {organic.title}\n\nURL Source: {organic.url}\n\nPublished Time: ")
-    assert organic.body[:200] in text
-    async with http.get(f"{url}/jina/{organic.url}", headers={"Accept": "application/json"}) as answer:
-        told = await answer.json()
-    assert told["code"] == 200
-    assert told["data"]["content"] == organic.body
-    async with http.post(f"{url}/jina/", json={"url": organic.url}) as answer:
-        assert await answer.text() == text
-    async with http.get(f"{url}/jina/{organic.url}", headers={"X-Return-Format": "html"}) as answer:
-        assert answer.content_type == "text/html"
 
 
 async def test_pages_that_do_not_exist(http: aiohttp.ClientSession, url: str) -> None:
@@ -101,25 +86,4 @@ async def test_an_unknown_key_is_refused_and_a_missing_one_is_not(
     async with http.get(f"{url}/page", params={"url": organic.url}) as answer:
         assert answer.status == 200
     async with http.head(f"{url}/page", params={"url": organic.url}) as answer:
-        assert answer.status == 200
-
-
-async def test_the_reader_bears_odd_posts_and_odd_keys(
-    http: aiohttp.ClientSession, url: str, context: Context, organic: Document
-) -> None:
-    form = aiohttp.FormData()
-    form.add_field("url", "x", filename="f")
-    for data, kind in [
-        (form, None),
-        (b"--", "multipart/form-data"),
-        (b"x", "text/plain; charset=nonsense"),
-        (b"[]", None),
-    ]:
-        headers = {"Content-Type": kind} if kind else {}
-        async with http.post(f"{url}/jina/", data=data, headers=headers) as answer:
-            assert answer.status == 400
-    async with http.post(f"{url}/jina/", data={"url": organic.url}) as answer:
-        assert answer.status == 200
-    context.worlds.create(TASK, key="jina")
-    async with http.get(f"{url}/w/jina/jina/{organic.url}") as answer:
         assert answer.status == 200
