@@ -508,11 +508,20 @@ class Worlds:
             await own.hold()
         return answer
 
-    async def page(self, world: World | None, url: str, *, dialect: str) -> Document | None:
-        """Find a page and put it on record; without a world only organic documents exist."""
+    async def page(self, world: World | None, url: str, *, dialect: str, record: bool = True) -> Document | None:
+        """Find a page and put it on record; without a world only organic documents exist.
+
+        Args:
+            world: Whose.
+            url: The page's.
+            dialect: Who asks.
+            record: False where the page's text isn't delivered (HEAD).
+        """
         if world is None:
             return await self.engine.document_at(url)
         document, injected = await world.page(self.engine, url)
+        if not record:
+            return document
         self.append(
             world,
             trace.page(dialect=dialect, url=url, document=document.id if document else None, injected=injected),

@@ -24,6 +24,7 @@ from searchsim.cli.local import local_app
 from searchsim.cli.mcp import mcp
 from searchsim.cli.misknow import misknow_app
 from searchsim.cli.reproduce import reproduce_app
+from searchsim.cli.run import run
 from searchsim.cli.score import score_app
 from searchsim.cli.serve import serve
 from searchsim.cli.study import study_app
@@ -41,6 +42,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(serve)
+app.command(context_settings={"allow_interspersed_args": False})(run)
 app.command()(demo)
 app.command()(mcp)
 app.command("factors")(show_factors)

@@ -1,4 +1,4 @@
-"""The application: all dialects, pages, gateway and control, behind two middlewares."""
+"""The application: all dialects, pages, gateway and control, behind three middlewares."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from searchsim.server import (
     bing,
     brave,
     control,
+    custom,
     exa,
     gateway,
     jina,
@@ -22,6 +23,7 @@ from searchsim.server import (
     openapi,
     pages,
     people,
+    redirected,
     searxng,
     serper,
     tavily,
@@ -37,7 +39,7 @@ _LONGEST_LINE = 128 << 10
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-_DIALECTS = (serper, tavily, exa, brave, bing, searxng, jina, mcp)
+_DIALECTS = (serper, tavily, exa, brave, bing, searxng, jina, mcp, custom)
 _SHAPES: dict[str, ErrorShape] = {
     "tavily": tavily.error,
     "exa": exa.error,
@@ -47,14 +49,16 @@ _SHAPES: dict[str, ErrorShape] = {
     "jina": jina.error,
     "sjina": jina.error,
     "mcp": mcp.error,
+    "custom": custom.error,
 }
 """How an error looks, by the first step of the path; else as Serper has it."""
 
 
 def make_app(context: Context) -> web.Application:
     """The application over some worlds."""
-    app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[_errors, _guard])
+    app = web.Application(client_max_size=_LARGEST_BODY, middlewares=[_errors, redirected.middleware, _guard])
     app[CONTEXT] = context
+    redirected.register(app, _DIALECTS)
     for part in (*_DIALECTS, pages, gateway, control, openapi, people):
         part.add_routes(app)
     return app
@@ -99,13 +103,15 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
             world = named_world(request)
             request.app[CONTEXT].fault(world, where=request.path, status=500, message=str(failure))
         _log.error("%s %s failed: %s", request.method, request.path, failure)
-        return _error(request, 503 if isinstance(failure, EngineError) else 500, str(failure))
+        # What an agent gets must not tell it of injection; the log and the trace say more.
+        told = str(failure) if request.path.startswith("/_sim") else "Internal Server Error"
+        return _error(request, 503 if isinstance(failure, EngineError) else 500, told)
     except Exception:
         _log.exception("%s %s failed", request.method, request.path)
         if not request.path.startswith("/_sim"):
             world = named_world(request)
             request.app[CONTEXT].fault(world, where=request.path, status=500, message="the server failed")
-        return _error(request, 500, "Internal server error: the server's log says more")
+        return _error(request, 500, "Internal Server Error")
 
 
 @web.middleware

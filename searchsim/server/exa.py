@@ -150,7 +150,7 @@ async def _search(request: web.Request) -> web.Response:
     results = []
     for position, item in enumerate(answer.items, start=1):
         score = _score(position)
-        if wanted.text:
+        if wanted.text >= len(item.document.body):
             # The agent has its whole text now, as if it had opened it.
             await context.worlds.page(world, item.document.url, dialect="exa")
         parts = wanted.parts(item.document, answer.query.words, score)

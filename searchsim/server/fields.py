@@ -30,6 +30,7 @@ __all__ = [
     "asked_world",
     "between",
     "body",
+    "bound",
     "drawn",
     "json_answer",
     "restricted",
@@ -230,17 +231,21 @@ def restricted(
     """
     for domains, minus in ((include, ""), (exclude, "-")):
         if domains:
-            operator = minus + _sites(domains)
-            text = f"{text} {operator}"
-            if not set(parse(operator).clauses) <= set(parse(text).clauses):
-                # The client's text ends in an OR, which took the filter for its other choice; what follows is no
-                # one's choice.
-                text = f"{text} {operator}"
+            text = bound(text, minus + _sites(domains))
     if since:
         text = f"{text} after:{since.date()}"
     if until and (day := _day_after(until)):
         text = f"{text} before:{day}"
     return text
+
+
+def bound(text: str, operator: str) -> str:
+    """A query's text with an operator that holds, whatever the text ends in."""
+    longer = f"{text} {operator}"
+    if not set(parse(operator).clauses) <= set(parse(longer).clauses):
+        # The client's text ends in an OR, which took the filter for its other choice; what follows is no one's choice.
+        longer = f"{longer} {operator}"
+    return longer
 
 
 def _day_after(until: datetime) -> date | None:

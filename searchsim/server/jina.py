@@ -19,7 +19,7 @@ from searchsim import tokens
 from searchsim.documents import Document
 from searchsim.server.body import read_body
 from searchsim.server.context import CONTEXT, Context, route
-from searchsim.server.fields import Fields, RefusedError, json_answer
+from searchsim.server.fields import Fields, RefusedError, bound, json_answer
 from searchsim.server.lists import find_list, optional_world, sound
 from searchsim.server.page_html import document_html
 from searchsim.server.render import plain_text
@@ -63,7 +63,8 @@ Form = Literal["text", "events", "json"]
 def add_routes(app: web.Application) -> None:
     """Serve this dialect."""
     for prefix, handler in (("/jina", _read), ("/sjina", _search)):
-        for method in ("GET", "POST", "HEAD"):
+        # A HEAD delivers nothing; of a search it would use up a list all the same.
+        for method in ("GET", "POST", "HEAD") if handler is _read else ("GET", "POST"):
             route(app, method, prefix, handler)
             route(app, method, f"{prefix}/", handler)
             route(app, method, f"{prefix}/{{asked:.+}}", handler)
@@ -202,7 +203,9 @@ async def _read(request: web.Request) -> web.Response:
                 raise RefusedError(400, "No URL provided", "url")
             return _index(request)
         _check(urls[0])
-        document = await _find(request.app[CONTEXT], optional_world(request, 401), urls)
+        document = await _find(
+            request.app[CONTEXT], optional_world(request, 401), urls, record=request.method != "HEAD"
+        )
         if document is None:
             raise RefusedError(404, f"No page at {urls[0][:300]}", "url")
         page = _page(document, _mode(request, given))
@@ -226,7 +229,7 @@ def _check(url: str) -> None:
         raise RefusedError(400, f"Invalid protocol {scheme.lower()}:", "url")
 
 
-async def _find(context: Context, world: World | None, urls: list[str]) -> Document | None:
+async def _find(context: Context, world: World | None, urls: list[str], record: bool) -> Document | None:
     """The page at the first of these URLs that has one, put on record once."""
     url = urls[0]
     for other in urls if len(urls) > 1 else ():
@@ -234,7 +237,7 @@ async def _find(context: Context, world: World | None, urls: list[str]) -> Docum
         if at is not None:
             url = other
             break
-    document = await context.worlds.page(world, url, dialect="jina")
+    document = await context.worlds.page(world, url, dialect="jina", record=record)
     if document is not None and world is not None:
         context.note(world, [document])
     return document
@@ -274,7 +277,9 @@ async def _search(request: web.Request) -> web.Response:
                 raise RefusedError(400, "No query provided", "q")
             return _index(request)
         fields = Fields(given)
-        text = " ".join([asked, *_operators(request, fields)])
+        text = asked
+        for operator in _operators(request, fields):
+            text = bound(text, operator)
         if len(text) > _LONGEST_QUERY:
             raise RefusedError(400, f"the query is too long: at most {_LONGEST_QUERY} characters", "q")
         variant = fields.choice("type", ("web", "news", "images"), "web")
@@ -310,7 +315,8 @@ def _operators(request: web.Request, fields: Fields) -> list[str]:
     for name in ("ext", "filetype", "intitle", "site"):
         header = request.headers.get(f"X-{name}")
         values = header.split(", ") if header else fields.texts(name, _MOST_RESULTS)
-        if either := " OR ".join(f"{name}:{sound(v).strip()}" for v in values if v.strip()):
+        quoted = [f'"{v}"' if " " in v else v for v in (sound(v).strip().replace('"', "") for v in values) if v]
+        if either := " OR ".join(f"{name}:{v}" for v in quoted):
             added.append(either)
     return [f"({each})" for each in added] if len(added) > 1 else added
 

@@ -36,7 +36,7 @@ def error(status: int, message: str, parameter: str | None = None) -> web.Respon
 def _world(request: web.Request) -> World:
     world = asked_world(request, bearer(request))
     if world is None:
-        raise RefusedError(403, "no world has this key")
+        raise RefusedError(403, "Unauthorized.")
     return world
 
 

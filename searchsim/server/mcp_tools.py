@@ -7,6 +7,7 @@ SDK's HTTP server is an ASGI application with a life cycle and sessions of its o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -23,6 +24,8 @@ from searchsim.errors import UsageError
 from searchsim.server.mcp import MOST_RESULTS
 
 __all__ = ["Result", "Results", "make_server", "serve_stdio"]
+
+_log = logging.getLogger(__name__)
 
 _SECONDS = 120
 Call = Context[aiohttp.ClientSession]
@@ -71,7 +74,9 @@ def make_server(url: str, key: str) -> MCPServer[aiohttp.ClientSession]:
             async with client.post(f"{base}/mcp/{tool}", json=arguments) as answer:
                 told = orjson.loads(await answer.read())
         except (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError) as problem:
-            raise ToolError(f"the search server at {base} can't be reached ({problem})") from problem
+            # The model reads the error; where the server is, is for those who read the log.
+            _log.error("the search server at %s can't be reached: %s", base, problem)
+            raise ToolError("search is unavailable") from problem
         if isinstance(told, dict) and "error" in told:
             raise ToolError(str(told["error"]))
         return told

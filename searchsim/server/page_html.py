@@ -223,4 +223,7 @@ def _is_own(href: str, host: str) -> bool:
         parts = urlsplit(href)
     except ValueError:
         return False
-    return parts.scheme in ("", "http", "https") and parts.hostname in (None, host)
+    if parts.scheme in ("http", "https"):
+        return parts.hostname == host
+    # Browsers take more slashes, and none after a scheme, for a host as well.
+    return not parts.scheme and not parts.netloc and not href.lstrip().startswith(("//", "\\", "/\\"))

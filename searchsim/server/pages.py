@@ -38,7 +38,7 @@ async def _find(request: web.Request, url: str, dialect: str, *keys: str | None)
     world = context.worlds.find(key)
     if world is None and key is not None:
         raise _UnknownKeyError
-    document = await context.worlds.page(world, url, dialect=dialect)
+    document = await context.worlds.page(world, url, dialect=dialect, record=request.method != "HEAD")
     if document is not None and world is not None:
         context.note(world, [document])
     return document

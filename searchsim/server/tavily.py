@@ -84,6 +84,10 @@ async def _search(request: web.Request) -> web.Response:
     )
     tbs = _recent(fields, news)
     endpoint = "news" if news else "search"
+    closing: dict[str, Any] = {"query": query, "follow_up_questions": None, "answer": None, "images": []}
+    if k == 0:
+        # A list of nothing is no list: it has no number, and can be none of a stage.
+        return json_answer({**closing, "results": [], **_closing("search", endpoint, text, tbs, k)})
     answer = await context.worlds.search(world, dialect="tavily", endpoint=endpoint, text=text, tbs=tbs, k=k)
     context.note(world, (item.document for item in answer.items))
     results = []
@@ -103,8 +107,7 @@ async def _search(request: web.Request) -> web.Response:
             published = datetime.combine(document.published, time.min, UTC)
             result["published_date"] = format_datetime(published, usegmt=True)
         results.append(result)
-    found = {"query": query, "follow_up_questions": None, "answer": None, "images": [], "results": results}
-    return json_answer({**found, **_closing("search", endpoint, text, tbs, k)})
+    return json_answer({**closing, "results": results, **_closing("search", endpoint, text, tbs, k)})
 
 
 def _recent(fields: Fields, news: bool) -> str:

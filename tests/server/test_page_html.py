@@ -190,7 +190,7 @@ def test_labels_and_dates_are_in_the_documents_language() -> None:
 def test_pages_load_nothing_and_lead_nowhere(some: list[Document]) -> None:
     body = (
         "[there](https://elsewhere.example/x) ![a sign](https://elsewhere.example/i.png) <img src=https://e.example/j>\n\n"
-        "[here](/c) [self](https://host.example/d) [part](#one) [odd](//elsewhere.example) [mail](mailto:a@b.example)\n"
+        "[here](/c) [self](https://host.example/d) [part](#one) [odd](//elsewhere.example) [odder](///elsewhere.example/a) [oddest](https:elsewhere.example) [mail](mailto:a@b.example)\n"
     )
     linking = page(body=body)
     html = document_html(linking)

@@ -226,6 +226,6 @@ async def test_an_engine_that_fails_is_a_503_and_a_fault(
     monkeypatch.setattr(context.worlds.engine, "search", fail)
     status, answer = await post(http, f"{url}/search", {"q": "x"})
     assert status == answer["statusCode"] == 503
-    assert "nothing is recorded" in answer["message"]
+    assert answer["message"] == "Internal Server Error", "what an agent gets tells it of nothing inside"
     (event,) = context.worlds.events(key)
     assert event["event"] == "fault"
