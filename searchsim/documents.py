@@ -56,6 +56,7 @@ class Task:
         question: The text that the agent gets.
         language: BCP 47, e.g. ``en``, ``zh``.
         sub_queries: Searches that an agent working on the question might plausibly make.
+        serp: Extras that Serper's answers may carry: answerBox, knowledgeGraph, peopleAlsoAsk.
     """
 
     id: str
@@ -63,6 +64,7 @@ class Task:
     language: str
     topic: str = ""
     sub_queries: tuple[str, ...] = ()
+    serp: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +248,7 @@ def task_from(record: Mapping[str, Any]) -> Task:
         language=record["language"],
         topic=record.get("topic", ""),
         sub_queries=tuple(record.get("sub_queries", ())),
+        serp=record.get("serp", {}),
     )
 
 

@@ -22,6 +22,7 @@ from searchsim.trace import Event
 __all__ = [
     "DIALECTS",
     "KINDS",
+    "NO_CREDITS",
     "Fault",
     "FaultPlan",
     "Kind",
@@ -68,6 +69,9 @@ KINDS: Mapping[str, Kind] = {
     "organic_object": Kind(200, "the list is an object", "list", "serper"),
     "missing_snippet": Kind(200, "every other result has no snippet, the first among them", "rows", "serper"),
 }
+NO_CREDITS = {"tavily": 432, "exa": 402, "jina": 402, "sjina": 402, "bing": 403, "brave": 429}
+"""What other APIs answer where an account has nothing left; Serper says 400."""
+
 _MOST_FAULTS = 100
 _MOST_NUMBERS = 1000
 _HIGHEST = 1_000_000

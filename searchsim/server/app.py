@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from searchsim.errors import EngineError, SearchsimError, UsageError
-from searchsim.faults import PlannedFaultError
+from searchsim.faults import NO_CREDITS, PlannedFaultError
 from searchsim.server import (
     bing,
     brave,
@@ -66,14 +66,18 @@ def make_app(context: Context) -> web.Application:
 
 def _error(request: web.Request, status: int, message: str) -> web.Response:
     """An error in the shape of the dialect whose path was asked for."""
-    path = request.path
-    if path.startswith("/w/"):
-        path = "/" + "/".join(path.split("/")[3:])
-    if path.startswith("/v1"):
+    dialect = _dialect(request)
+    if dialect == "v1":
         return gateway.error(status, message, kind="invalid_request_error" if status < 500 else "server_error")
-    if path.startswith("/_sim"):
+    if dialect == "_sim":
         return control.error(status, message)
-    return _SHAPES.get(path.split("/")[1], serper.error)(status, message)
+    return _SHAPES.get(dialect, serper.error)(status, message)
+
+
+def _dialect(request: web.Request) -> str:
+    """The first step of the path, the prefix that names a world left out."""
+    steps = request.path.split("/")[1:]
+    return (steps[2] if len(steps) > 2 else "") if steps[0] == "w" else steps[0]
 
 
 @web.middleware
@@ -94,7 +98,10 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         answer.force_close()
         return answer
     except PlannedFaultError as planned:
-        return _error(request, planned.status, planned.message)
+        status = planned.status
+        if planned.fault.kind == "no_credits":
+            status = NO_CREDITS.get(_dialect(request), status)
+        return _error(request, status, planned.message)
     except (ConnectionResetError, asyncio.CancelledError):
         raise
     except SearchsimError as failure:

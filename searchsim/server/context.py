@@ -15,7 +15,7 @@ from searchsim.trace import Event, fault
 from searchsim.upstream import Upstream
 from searchsim.world import World, Worlds
 
-__all__ = ["CONTEXT", "Context", "bearer", "named_world", "route", "world_key"]
+__all__ = ["ASKED_HOST", "CONTEXT", "Context", "bearer", "named_world", "route", "world_key"]
 
 
 @dataclass(slots=True)
@@ -94,6 +94,8 @@ def _served(events: Iterable[Event]) -> Iterator[str]:
 
 
 CONTEXT = web.AppKey("context", Context)
+ASKED_HOST: web.RequestKey[str] = web.RequestKey("asked_host", str)
+"""Where a redirected request keeps the host that it was meant for."""
 
 
 def bearer(request: web.Request) -> str | None:

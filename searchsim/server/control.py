@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -103,7 +104,7 @@ async def _create(request: web.Request) -> web.Response:
         return error(400, wrong[1], wrong[0])
     try:
         more = {name: body.get(name) for name in ("key", "last_list", "faults", "latency")}
-        more["serper"] = SerperSettings.parse(body["serper"]).record() if body.get("serper") is not None else None
+        more["serper"] = _serper(worlds, body)
         if body.get("documents") is None:
             world = worlds.create(body["task"], body.get("condition"), **more)
         else:
@@ -113,6 +114,15 @@ async def _create(request: web.Request) -> web.Response:
     except KeyInUseError as problem:
         return error(409, str(problem), "key")
     return _json(world.record(), 201)
+
+
+def _serper(worlds: Worlds, body: Mapping[str, Any]) -> dict[str, Any] | None:
+    if body.get("serper") is None:
+        return None
+    settings = SerperSettings.parse(body["serper"])
+    if task := worlds.corpus.tasks.get(body["task"]):
+        settings.check(task)
+    return settings.record()
 
 
 def _depth(value: Any) -> int:

@@ -18,7 +18,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from searchsim import trace
-from searchsim.server.context import CONTEXT, named_world
+from searchsim.server.context import ASKED_HOST, CONTEXT, named_world
 
 __all__ = ["GATEWAY", "TABLE", "middleware", "register"]
 
@@ -70,6 +70,7 @@ async def middleware(request: web.Request, handler: Handler) -> web.StreamRespon
     else:
         target = URL.build(path=path, query_string=url.raw_query_string, encoded=True)
     again = request.clone(rel_url=target, headers=_headers(request))
+    again[ASKED_HOST] = host
     # aiohttp has no public name for this: the cloned request is routed, and passes the middlewares, as one that came.
     return await request.app._handle(again)
 

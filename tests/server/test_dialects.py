@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from searchsim.errors import EngineError
+from searchsim.faults import NO_CREDITS
 from searchsim.query import parse
 from searchsim.server import bing, brave, exa, tavily
 from searchsim.server.app import make_app
@@ -831,7 +832,7 @@ async def test_a_planned_fault_has_the_dialects_shape(call: Client, context: Con
     faults = [{"kind": kind, "on": [n]} for n, kind in enumerate(("429", "500", "403", "no_credits"), start=1)]
     world = context.worlds.create(TASK, key="faulty", faults=faults)
     told = [await call(dialect, {dialect.query: Q}, "faulty") for _ in range(5)]
-    assert [status for status, _ in told] == [429, 500, 403, 400, 200]
+    assert [status for status, _ in told] == [429, 500, 403, NO_CREDITS[dialect.name], 200]
     assert all(dialect.message(answer) for _, answer in told[:4])
     assert await reasons(context.worlds, world, list(context.worlds.events("faulty"))) == []
 

@@ -186,7 +186,7 @@ async def test_bad_faults_name_the_field(http: aiohttp.ClientSession, url: str) 
         ({"serper": {"plan": "gold"}}, "serper.plan"),
         ({"serper": {"colour": 1}}, "serper.colour"),
         ({"serper": {"features": "relatedSearches"}}, "serper.features"),
-        ({"serper": {"features": ["knowledgeGraph"]}}, "serper.features.0"),
+        ({"serper": {"features": ["relatedSearches", "knowledgeGraph"]}}, "serper.features.1"),
         ({"serper": {"features": ["relatedSearches", "ads"]}}, "serper.features.1"),
         ({"serper": {"features": [["ads"]]}}, "serper.features.0"),
         ({"serper": {"plan": ["free"]}}, "serper.plan"),

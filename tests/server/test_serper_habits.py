@@ -253,4 +253,4 @@ async def test_a_planned_429_passes(http: aiohttp.ClientSession, url: str, conte
 def test_the_hosts_that_clients_have_written_into_them() -> None:
     """TLS name mismatch for google.serper.dev (crewAI-tools 303): no certificate is needed for these names, since they
     lead to paths of a plain server."""
-    assert HOSTS == {"google.serper.dev": "", "scrape.serper.dev": "/scrape"}
+    assert {"google.serper.dev": "", "scrape.serper.dev": "/scrape"}.items() <= HOSTS.items()

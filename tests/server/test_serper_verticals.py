@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from searchsim.corpus import Corpus, check
+from searchsim.engine.embedded import EmbeddedEngine
+from searchsim.server.app import running
 from searchsim.server.context import Context
 from searchsim.server.serper import HOSTS
 from searchsim.server.serper.verticals import VERTICALS
+from searchsim.store import SqliteStore
+from searchsim.world import Worlds
 from tests.server.serper_shapes import SCHEMAS, shape_faults
 
 TASK = "bicycle-stability"
@@ -238,3 +245,46 @@ async def test_related_searches_are_the_tasks_others(http: aiohttp.ClientSession
     assert "relatedSearches" not in plain
     assert shape_faults("search", text) == []
     assert "relatedSearches" not in json.loads((await post(http, f"{url}/news", body))[1])
+
+
+async def test_extras_that_the_corpus_has_data_for(quickstart: Corpus, engine: EmbeddedEngine, tmp_path: Path) -> None:
+    folder = tmp_path / "extras"
+    shutil.copytree(quickstart.path, folder)
+    tasks = [json.loads(line) for line in (folder / "tasks.jsonl").read_text("utf-8").splitlines()]
+    extras = {
+        "answerBox": {"snippet": "It steers into the fall.", "title": "Balance", "link": "https://a.example/"},
+        "knowledgeGraph": {"title": "Bicycle", "type": "Vehicle", "attributes": {"Wheels": "2"}},
+        "peopleAlsoAsk": [{"question": "Why?", "snippet": "So.", "title": "So", "link": "https://a.example/"}],
+    }
+    lines = [json.dumps({**t, "serp": extras} if t["id"] == TASK else t, ensure_ascii=False) for t in tasks]
+    (folder / "tasks.jsonl").write_text("\n".join(lines), "utf-8")
+    assert list(check(folder)) == []
+    worlds = Worlds(Corpus(folder), engine, SqliteStore())
+    async with running(Context(worlds)) as url, aiohttp.ClientSession() as http:
+        for key, budget in (("k", 3), ("control", 0)):
+            made = {"task": TASK, "key": key, "condition": {"budget": budget}, "serper": {"features": [*extras]}}
+            async with http.post(f"{url}/_sim/worlds", json=made) as answer:
+                assert answer.status == 201
+        told = {key: (await post(http, f"{url}/search", {"q": "bicycle"}, key))[1] for key in ("k", "control")}
+        answer_ = json.loads(told["k"])
+        assert list(answer_) == [
+            "searchParameters",
+            "answerBox",
+            "knowledgeGraph",
+            "organic",
+            "peopleAlsoAsk",
+            "credits",
+        ]
+        assert {name: answer_[name] for name in extras} == extras
+        assert {name: json.loads(told["control"])[name] for name in extras} == extras
+        assert shape_faults("search", told["k"]) == []
+        second = json.loads((await post(http, f"{url}/search", {"q": "bicycle", "page": 2}, "k"))[1])
+        assert not set(extras) & set(second)
+        bing = {"X-API-KEY": "k", "X-Searchsim-Original-Url": "https://bing.serper.dev/search"}
+        async with http.post(f"{url}/search", json={"q": "bicycle"}, headers=bing) as answer:
+            assert (await answer.json())["searchParameters"]["engine"] == "bing"
+        other = {"task": "anji-bridge", "serper": {"features": ["answerBox"]}}
+        async with http.post(f"{url}/_sim/worlds", json=other) as answer:
+            assert answer.status == 400
+            assert (await answer.json())["error"]["field"] == "serper.features.0"
+    worlds.close()

@@ -10,7 +10,7 @@ from typing import Any
 from searchsim.server.serper.verticals import VERTICALS, Vertical
 from searchsim.server.serper.wire import RefusedError
 
-__all__ = ["Asked", "asked"]
+__all__ = ["Asked", "asked", "engine_of"]
 
 _MOST = 100
 _LONGEST_QUERY = 2048
@@ -54,12 +54,13 @@ class Asked:
         return 2 if self.k > 10 else 1
 
 
-def asked(path: str, fields: object) -> Asked:
+def asked(path: str, fields: object, engine: str = "google") -> Asked:
     """A query from its fields; whatever isn't known is ignored.
 
     Args:
         path: The vertical whose path was asked for; on ``search`` the field ``type`` names another.
         fields: Of JSON or of a query string, where numbers are strings.
+        engine: What the answer calls its engine.
 
     Raises:
         RefusedError: It can't be answered.
@@ -83,7 +84,7 @@ def asked(path: str, fields: object) -> Asked:
         k=_whole(fields, "num", 10),
         page=_whole(fields, "page", 1),
         language=_plain(fields, "hl"),
-        echo=_echo(fields, name, vertical),
+        echo=_echo(fields, name, vertical, engine),
     )
 
 
@@ -121,9 +122,15 @@ def _whole(fields: Mapping[str, Any], name: str, default: int) -> int:
     return min(number, _MOST)
 
 
-def _echo(fields: Mapping[str, Any], name: str, vertical: Vertical) -> dict[str, Any]:
+def engine_of(host: str) -> str:
+    """The engine that a host stands for: ``bing.serper.dev`` for Bing; Google where it says nothing."""
+    first = host.partition(".")[0]
+    return first if first in ("bing", "baidu") else "google"
+
+
+def _echo(fields: Mapping[str, Any], name: str, vertical: Vertical, engine: str) -> dict[str, Any]:
     """What was sent, in Serper's order, with numbers as numbers, and type and engine always."""
-    sent: dict[str, Any] = {**fields, "type": name, "engine": "google"}
+    sent: dict[str, Any] = {**fields, "type": name, "engine": engine}
     for number in ("num", "page"):
         if sent.get(number) not in (None, ""):
             sent[number] = int(float(sent[number]))

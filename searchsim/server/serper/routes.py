@@ -11,8 +11,9 @@ from searchsim.server.serper.verticals import VERTICALS
 
 __all__ = ["HOSTS", "add_routes"]
 
-HOSTS = {"google.serper.dev": "", "scrape.serper.dev": "/scrape"}
-"""Where the API lives, and what stands before the paths of each host here.
+HOSTS = {"google.serper.dev": "", "bing.serper.dev": "", "baidu.serper.dev": "", "scrape.serper.dev": "/scrape"}
+"""Where the API lives, and what stands before the paths of each host here. Hosts in the style of the first, for other
+engines, are taken for it: their answers name their engine and are the same world's.
 
 The reader's only path is its host's ``/``, which becomes ``/scrape/``: the same as ``/scrape``.
 """

@@ -8,8 +8,8 @@ import orjson
 from aiohttp import web
 
 from searchsim.faults import Fault, Met, PlannedFaultError, planned
-from searchsim.server.context import CONTEXT, Context
-from searchsim.server.serper.parameters import Asked, asked
+from searchsim.server.context import ASKED_HOST, CONTEXT, Context
+from searchsim.server.serper.parameters import Asked, asked, engine_of
 from searchsim.server.serper.rows import ROWS
 from searchsim.server.serper.settings import SerperSettings
 from searchsim.server.serper.wire import RefusedError, error, fields_of, json_answer, named_world
@@ -29,7 +29,8 @@ async def search(request: web.Request) -> web.Response:
         if isinstance(fields, list) and not 1 <= len(fields) <= _MOST_IN_A_BATCH:
             raise RefusedError(400, f"A batch has 1 to {_MOST_IN_A_BATCH} queries")
         # All are checked before any is served, so that a bad batch leaves no trace of half of it.
-        queries = [asked(path, one) for one in (fields if isinstance(fields, list) else [fields])]
+        engine = engine_of(request.get(ASKED_HOST, ""))
+        queries = [asked(path, one, engine) for one in (fields if isinstance(fields, list) else [fields])]
         settings = SerperSettings.parse(world.plan.serper or None)
         for query in queries:
             settings.allow(query.text, query.k)
@@ -85,14 +86,16 @@ async def _answer(context: Context, world: World, settings: SerperSettings, quer
     )
     context.note(world, (item.document for item in found.items))
     row, words, today = ROWS[query.name], found.query.words, worlds.corpus.today
-    answer: dict[str, Any] = {
-        "searchParameters": query.echo,
-        query.vertical.rows: [
-            row(n, item.document, words, today, query.language) for n, item in enumerate(found.items, start=1)
-        ],
-    }
-    if query.name == "search" and "relatedSearches" in settings.features:
-        answer["relatedSearches"] = settings.related(worlds.corpus.task(world.task), query.text)
+    rows = [row(n, item.document, words, today, query.language) for n, item in enumerate(found.items, start=1)]
+    task = worlds.corpus.task(world.task)
+    # Extras stand on a search's first page, around the results, in the live order.
+    wanted = settings.features if query.name == "search" and query.page == 1 else ()
+    extras = {name: task.serp[name] for name in wanted if name in task.serp}
+    before: dict[str, Any] = {name: extras[name] for name in ("answerBox", "knowledgeGraph") if name in extras}
+    after: dict[str, Any] = {name: extras[name] for name in ("peopleAlsoAsk",) if name in extras}
+    if "relatedSearches" in wanted:
+        after["relatedSearches"] = settings.related(task, query.text)
+    answer = {"searchParameters": query.echo, **before, query.vertical.rows: rows, **after}
     return {**answer, "credits": query.credits}
 
 

@@ -16,10 +16,9 @@ from searchsim.server.serper.wire import RefusedError
 
 __all__ = ["FEATURES", "SerperSettings"]
 
-FEATURES = ("relatedSearches",)
-"""The extras that a corpus has data for."""
+FEATURES = ("answerBox", "knowledgeGraph", "peopleAlsoAsk", "relatedSearches")
+"""The extras; a task's ``serp`` has the data of the first three, its other sub-queries are the last."""
 
-_UNKNOWN_TO_CORPORA = ("answerBox", "knowledgeGraph", "peopleAlsoAsk")
 _MOST_RELATED = 8
 _SMALLEST_PAID = 10
 
@@ -57,11 +56,22 @@ class SerperSettings:
         if not isinstance(features, list | tuple):
             raise ConditionError(f"an array of: {', '.join(FEATURES)}", "serper.features")
         for number, name in enumerate(features):
-            if name in _UNKNOWN_TO_CORPORA:
-                raise ConditionError(f"a corpus has no data for {name}", f"serper.features.{number}")
             if name not in FEATURES:
                 raise ConditionError(f"one of: {', '.join(FEATURES)}", f"serper.features.{number}")
         return cls(plan, tuple(dict.fromkeys(features)))
+
+    def check(self, task: Task) -> None:
+        """Refuse extras that a task has no data for.
+
+        Raises:
+            ConditionError: It has none.
+        """
+        for number, name in enumerate(self.features):
+            if name != "relatedSearches" and name not in task.serp:
+                raise ConditionError(
+                    f"task {task.id} has no data for {name}: its line in tasks.jsonl has none in serp",
+                    f"serper.features.{number}",
+                )
 
     def record(self) -> dict[str, Any]:
         """The settings as JSON."""
