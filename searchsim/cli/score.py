@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -101,7 +100,7 @@ async def _judge_again(
         for record in track(wanted, "judging", console=ERR, transient=True):
             blueprint = corpus.blueprints[record["task"]]
             # Each is on disk before the next is asked for: what was paid for isn't lost.
-            ledger.append_verdict(record["run"], await judge.judge(record["report"], blueprint, record["question"]))
+            ledger.append_verdict(record, await judge.judge(record["report"], blueprint, record["question"]))
 
 
 def _compared(first: Sequence[Record], second: Sequence[Record]) -> dict[str, Any]:
@@ -138,8 +137,8 @@ def score_agreement(
     excerpts = [e for e in loaded.excerpts() if part in (None, e.set)]
     if not excerpts:
         raise UsageError(f"corpus {loaded.name} has no such excerpts: they stand in its excerpts.jsonl")
-    with ExitStack() as stack:
-        chosen = stack.enter_context(Models()).judge(judge_spec(judge, upstream))
+    with Models() as models:
+        chosen = models.judge(judge_spec(judge, upstream))
         shown = track(excerpts, "judging", console=ERR, transient=True)
         questions = {t.id: t.question for t in loaded.tasks.values()}
         judged = asyncio.run(judge_excerpts(chosen, shown, loaded.blueprints, questions))

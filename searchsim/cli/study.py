@@ -145,13 +145,17 @@ def study_run(
     choice = engine_choice(contract.engine, elasticsearch, elasticsearch_ca, recordings, recorded_mode)
     _, planned, log = conduct(contract, log_dir, choice)
     count = Counter("failed" if r.run in log.failures else state(log.records.get(r.run)) for r in planned.runs)
-    say(", ".join(f"{s.replace('_', ' ')} {count[s]}" for s in STATES) + f"; {len(planned.runs)} planned")
+    _say_states(count, len(planned.runs))
     for run, reason in log.failures.items():
         say(f"{run}: {reason}")
     if log.waiting:
         say(f"{len(log.waiting)} runs wait, since the contract's limit of the cost is reached: raise it to go on")
     say(f"transcripts: inspect view --log-dir {log_dir}; the report: searchsim study report {log_dir} --out FOLDER")
     raise typer.Exit(exit_code(count))
+
+
+def _say_states(count: Mapping[Any, int], planned: int) -> None:
+    say(", ".join(f"{s.replace('_', ' ')} {count[s]}" for s in STATES) + f"; {planned} planned")
 
 
 def exit_code(count: Mapping[Any, int]) -> int:
@@ -212,7 +216,7 @@ def study_report(
 
     page, summary = write_report(Ledger(directory), out, judge)
     flow = summary["flow"]
-    say(", ".join(f"{s.replace('_', ' ')} {flow[s]}" for s in STATES) + f"; {flow['planned']} planned")
+    _say_states(flow, flow["planned"])
     for reason in summary["demonstration"]:
         say(f"a demonstration, no result: {reason}")
     say(str(page))

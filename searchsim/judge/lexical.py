@@ -43,10 +43,12 @@ _SOURCES = re.compile(
 
 def sentences(report: str) -> list[str]:
     """The sentences of a report's text, headings and list items among them; its list of sources is left out."""
-    text = report
-    if cut := _SOURCES.search(report):
-        text = report[: cut.start()]
-    return [s for m in _SENTENCE.finditer(text) if len(s := m.group().strip()) > 3]
+    return [s for m in _SENTENCE.finditer(_without_sources(report)) if len(s := m.group().strip()) > 3]
+
+
+def _without_sources(report: str) -> str:
+    cut = _SOURCES.search(report)
+    return report[: cut.start()] if cut else report
 
 
 class LexicalJudge:
@@ -114,10 +116,7 @@ class LexicalJudge:
 
 
 def _paragraphs(report: str) -> list[list[str]]:
-    text = report
-    if cut := _SOURCES.search(report):
-        text = report[: cut.start()]
-    parts = (sentences(part) for part in re.split(r"\n\s*\n", text))
+    parts = (sentences(part) for part in re.split(r"\n\s*\n", _without_sources(report)))
     return [part for part in parts if part]
 
 

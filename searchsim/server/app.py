@@ -40,17 +40,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 _DIALECTS = (serper, tavily, exa, brave, bing, searxng, jina, mcp, custom)
-_SHAPES: dict[str, ErrorShape] = {
-    "tavily": tavily.error,
-    "exa": exa.error,
-    "brave": brave.error,
-    "bing": bing.error,
-    "searxng": searxng.error,
-    "jina": jina.error,
-    "sjina": jina.error,
-    "mcp": mcp.error,
-    "custom": custom.error,
-}
+_SHAPES: dict[str, ErrorShape] = {part.__name__.rpartition(".")[2]: part.error for part in _DIALECTS}
+_SHAPES["sjina"] = jina.error
 """How an error looks, by the first step of the path; else as Serper has it."""
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from aiohttp import web
 
-__all__ = ["read_body"]
+__all__ = ["LONGEST_BODY", "read_body"]
+
+LONGEST_BODY = 1 << 20
+"""Of the dialects' requests."""
 
 
 async def read_body(request: web.Request, most: int) -> bytes:

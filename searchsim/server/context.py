@@ -15,7 +15,17 @@ from searchsim.trace import Event, fault
 from searchsim.upstream import Upstream
 from searchsim.world import World, Worlds
 
-__all__ = ["ASKED_HOST", "CONTEXT", "Context", "bearer", "named_world", "route", "world_key"]
+__all__ = [
+    "ASKED_HOST",
+    "CONTEXT",
+    "ORIGINAL_HEADER",
+    "WORLD_HEADER",
+    "Context",
+    "bearer",
+    "named_world",
+    "route",
+    "world_key",
+]
 
 
 @dataclass(slots=True)
@@ -94,6 +104,9 @@ def _served(events: Iterable[Event]) -> Iterator[str]:
 
 
 CONTEXT = web.AppKey("context", Context)
+# What the redirect hooks mark a request with: its world, and the URL that it was meant for.
+WORLD_HEADER = "X-Searchsim-World"
+ORIGINAL_HEADER = "X-Searchsim-Original-Url"
 ASKED_HOST: web.RequestKey[str] = web.RequestKey("asked_host", str)
 """Where a redirected request keeps the host that it was meant for."""
 
@@ -111,7 +124,7 @@ def world_key(request: web.Request, *given: str | None) -> str | None:
         request: The request.
         given: What the dialect takes for its API key, most certain first.
     """
-    named: list[Any] = [request.match_info.get("world"), request.headers.get("X-Searchsim-World"), *given]
+    named: list[Any] = [request.match_info.get("world"), request.headers.get(WORLD_HEADER), *given]
     return next((str(k) for k in named if k), None)
 
 

@@ -14,7 +14,7 @@ from searchsim import __version__
 from searchsim.errors import ConditionError, KeyInUseError, UnknownWorldError
 from searchsim.scoring.exposure import exposure, observation
 from searchsim.server.body import read_body
-from searchsim.server.context import CONTEXT, bearer
+from searchsim.server.context import CONTEXT, ORIGINAL_HEADER, WORLD_HEADER, bearer
 from searchsim.server.serper.settings import SerperSettings
 from searchsim.validity import reasons
 from searchsim.world import World, Worlds
@@ -48,7 +48,7 @@ def allowed(request: web.Request) -> web.Response | None:
 
     Redirected traffic is an agent's: it must never learn what is planned for it.
     """
-    if "X-Searchsim-Original-Url" in request.headers or "X-Searchsim-World" in request.headers:
+    if ORIGINAL_HEADER in request.headers or WORLD_HEADER in request.headers:
         return error(403, "control isn't served to redirected traffic")
     origin = request.headers.get("Origin")
     if origin is not None and urlsplit(origin).netloc != request.host:

@@ -18,7 +18,7 @@ import orjson
 from aiohttp import web
 
 from searchsim.query import Site, parse
-from searchsim.server.body import read_body
+from searchsim.server.body import LONGEST_BODY, read_body
 from searchsim.server.context import CONTEXT, world_key
 from searchsim.world import World
 
@@ -34,9 +34,8 @@ __all__ = [
     "drawn",
     "json_answer",
     "restricted",
+    "sound",
 ]
-
-_LONGEST_BODY = 1 << 20
 
 
 class RefusedError(Exception):
@@ -98,7 +97,7 @@ async def body(request: web.Request) -> dict[str, Any]:
         RefusedError: There is none.
         web.HTTPException: It is too large, or can't be read.
     """
-    raw = await read_body(request, _LONGEST_BODY)
+    raw = await read_body(request, LONGEST_BODY)
     try:
         given = orjson.loads(raw)
     except orjson.JSONDecodeError as problem:
@@ -261,6 +260,11 @@ def _day_after(until: datetime) -> date | None:
 def between(low: date, high: date) -> str:
     """The ``tbs`` value for the days from `low` to `high`, both included."""
     return f"cdr:1,cd_min:{low.month}/{low.day}/{low.year},cd_max:{high.month}/{high.day}/{high.year}"
+
+
+def sound(text: str) -> str:
+    """The text without lone surrogates, which bytes that are no UTF-8 become, and which nothing written can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def drawn(*parts: object) -> UUID:

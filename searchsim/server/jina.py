@@ -17,10 +17,10 @@ from aiohttp import web
 
 from searchsim import tokens
 from searchsim.documents import Document
-from searchsim.server.body import read_body
+from searchsim.server.body import LONGEST_BODY, read_body
 from searchsim.server.context import CONTEXT, Context, route
-from searchsim.server.fields import Fields, RefusedError, bound, json_answer
-from searchsim.server.lists import find_list, optional_world, sound
+from searchsim.server.fields import Fields, RefusedError, bound, json_answer, sound
+from searchsim.server.lists import find_list, optional_world
 from searchsim.server.page_html import document_html
 from searchsim.server.render import plain_text
 from searchsim.server.serper import shown_date
@@ -32,7 +32,6 @@ __all__ = ["HOSTS", "add_routes", "error"]
 HOSTS = {"r.jina.ai": "/jina", "s.jina.ai": "/sjina"}
 
 _NOINDEX = {"X-Robots-Tag": "noindex, nofollow, noarchive"}
-_LONGEST_BODY = 1 << 20
 _LONGEST_URL = 8192
 _LONGEST_QUERY = 2048
 _RESULTS = 5
@@ -159,7 +158,7 @@ def _rest(request: web.Request) -> str:
 
 async def _fields(request: web.Request) -> dict[str, Any]:
     """The fields of query string and body, the body winning; one that is given several times is a list."""
-    raw = await read_body(request, _LONGEST_BODY) if request.method == "POST" else b""
+    raw = await read_body(request, LONGEST_BODY) if request.method == "POST" else b""
     given: dict[str, Any] = _single({name: request.query.getall(name) for name in request.query})
     try:
         body = orjson.loads(raw)

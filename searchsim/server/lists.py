@@ -11,7 +11,7 @@ from searchsim.server.context import CONTEXT, Context, bearer, world_key
 from searchsim.server.fields import RefusedError
 from searchsim.world import World
 
-__all__ = ["Found", "find_list", "optional_world", "sound"]
+__all__ = ["Found", "find_list", "optional_world"]
 
 _FIRST_PAGES = 100
 
@@ -78,8 +78,3 @@ async def find_list(
     documents = tuple(item.document for item in answer.items)
     context.note(world, documents)
     return Found(documents, answer.query.words)
-
-
-def sound(text: str) -> str:
-    """The text without lone surrogates, which bytes that are no UTF-8 become, and which no record can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -6,8 +6,7 @@ from aiohttp import web
 
 from searchsim.documents import Document
 from searchsim.server.context import CONTEXT, bearer, route
-from searchsim.server.fields import Fields, RefusedError, answered, asked_world, body, json_answer
-from searchsim.server.lists import sound
+from searchsim.server.fields import Fields, RefusedError, answered, asked_world, body, json_answer, sound
 from searchsim.server.serper import shown_date
 from searchsim.text import snippet
 from searchsim.world import World

@@ -31,14 +31,14 @@ class _UnknownKeyError(Exception):
     """A key was sent, and no world has it."""
 
 
-async def _find(request: web.Request, url: str, dialect: str, *keys: str | None) -> Document | None:
+async def _find(request: web.Request, url: str) -> Document | None:
     """The page at a URL; without a key only organic pages exist."""
     context = request.app[CONTEXT]
-    key = world_key(request, *keys)
+    key = world_key(request, request.headers.get("X-API-KEY"), bearer(request))
     world = context.worlds.find(key)
     if world is None and key is not None:
         raise _UnknownKeyError
-    document = await context.worlds.page(world, url, dialect=dialect, record=request.method != "HEAD")
+    document = await context.worlds.page(world, url, dialect="page", record=request.method != "HEAD")
     if document is not None and world is not None:
         context.note(world, [document])
     return document
@@ -51,7 +51,7 @@ async def _page(request: web.Request) -> web.Response:
     if form not in _FORMS:
         return web.Response(text=f"Unknown format: one of {', '.join(_FORMS)}\n", status=400)
     try:
-        document = await _find(request, url, "page", request.headers.get("X-API-KEY"), bearer(request))
+        document = await _find(request, url)
     except _UnknownKeyError:
         return _refusal(403, "Forbidden", form)
     if form == "html":

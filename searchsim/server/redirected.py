@@ -18,14 +18,12 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from searchsim import trace
-from searchsim.server.context import ASKED_HOST, CONTEXT, named_world
+from searchsim.server.context import ASKED_HOST, CONTEXT, ORIGINAL_HEADER, WORLD_HEADER, named_world
 
 __all__ = ["GATEWAY", "TABLE", "middleware", "register"]
 
 # The model's host: its paths are the gateway's own.
 GATEWAY = {"api.openai.com": "/v1"}
-_ORIGINAL = "X-Searchsim-Original-Url"
-_WORLD = "X-Searchsim-World"
 
 TABLE = web.AppKey("hosts", dict[str, str])
 _OTHERS = web.AppKey("others", frozenset[str])
@@ -49,7 +47,7 @@ async def middleware(request: web.Request, handler: Handler) -> web.StreamRespon
     """Send redirected requests where they belong; all others pass."""
     if request.method == "CONNECT":
         return _refuse(request, request.raw_path.rpartition(":")[0].strip("[]").lower(), f"tcp://{request.raw_path}")
-    original = request.headers.get(_ORIGINAL) or _asked_of_proxy(request)
+    original = request.headers.get(ORIGINAL_HEADER) or _asked_of_proxy(request)
     if original is None:
         return await handler(request)
     try:
@@ -109,9 +107,9 @@ def _asked_of_proxy(request: web.Request) -> str | None:
 def _headers(request: web.Request) -> CIMultiDict[str]:
     """The headers without those that have done their work."""
     headers = request.headers.copy()
-    if _WORLD not in headers and (key := _proxy_key(request)):
-        headers[_WORLD] = key
-    for name in (_ORIGINAL, "Proxy-Authorization", "Expect"):
+    if WORLD_HEADER not in headers and (key := _proxy_key(request)):
+        headers[WORLD_HEADER] = key
+    for name in (ORIGINAL_HEADER, "Proxy-Authorization", "Expect"):
         headers.popall(name, None)
     return headers
 
@@ -130,7 +128,7 @@ def _proxy_key(request: web.Request) -> str | None:
 def _refuse(request: web.Request, host: str, url: str) -> web.Response:
     """Refuse what goes to a host that nothing here stands for, on the record of its world."""
     worlds = request.app[CONTEXT].worlds
-    key = request.headers.get(_WORLD) or _proxy_key(request)
+    key = request.headers.get(WORLD_HEADER) or _proxy_key(request)
     world = worlds.find(key) if key else named_world(request)
     if world is not None:
         worlds.append(world, trace.refused(host=host, url=url[:2000]))

@@ -15,10 +15,10 @@ from aiohttp import web
 from markupsafe import Markup
 
 from searchsim.documents import Document
-from searchsim.server.body import read_body
+from searchsim.server.body import LONGEST_BODY, read_body
 from searchsim.server.context import CONTEXT, route
-from searchsim.server.fields import RefusedError, answered, json_answer
-from searchsim.server.lists import find_list, optional_world, sound
+from searchsim.server.fields import RefusedError, answered, json_answer, sound
+from searchsim.server.lists import find_list, optional_world
 from searchsim.text import snippet
 
 __all__ = ["HOSTS", "add_routes", "error"]
@@ -27,7 +27,6 @@ HOSTS: dict[str, str] = {}
 """None: every instance has a host of its own, and clients have a setting for it."""
 
 _NOINDEX = {"X-Robots-Tag": "noindex, nofollow, noarchive"}
-_LONGEST_BODY = 1 << 20
 _LONGEST_QUERY = 2048
 _PAGE_LENGTH = 10
 _ENGINE = "google"
@@ -52,7 +51,7 @@ def error(status: int, message: str, parameter: str | None = None) -> web.Respon
 
 async def _fields(request: web.Request) -> dict[str, str]:
     """The fields of query string and form; the form wins."""
-    raw = await read_body(request, _LONGEST_BODY) if request.method == "POST" else b""
+    raw = await read_body(request, LONGEST_BODY) if request.method == "POST" else b""
     form = {}
     if request.content_type == "application/x-www-form-urlencoded":
         form = dict(parse_qsl(raw.decode("utf-8", "replace"), keep_blank_values=True))

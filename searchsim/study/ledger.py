@@ -34,7 +34,7 @@ from searchsim.errors import SearchsimError, UsageError
 from searchsim.injection import load_factors
 from searchsim.judge import Verdict
 from searchsim.judge.verdict import IDENTITY
-from searchsim.records import Record, check, digest, seen, state
+from searchsim.records import Record, check, digest, seen
 from searchsim.store import SqliteStore
 from searchsim.study.contract import Contract, contract_hash, parse
 from searchsim.study.matrix import Plan
@@ -300,9 +300,9 @@ class Ledger:
                 log.invalidated = True
                 write_eval_log(log, info.name)
 
-    def append_verdict(self, run: str, verdict: Verdict) -> None:
+    def append_verdict(self, record: Record, verdict: Verdict) -> None:
         """Keep a verdict that was given afterwards."""
-        line = {"run": run, "at": _now(), "verdict": verdict.record(), "canary": self.terms()["canary"]}
+        line = {"run": record["run"], "at": _now(), "verdict": verdict.record(), "canary": record["canary"]}
         _append(self.folder / "verdicts.jsonl", line)
 
     def verdicts(self) -> list[dict[str, Any]]:
@@ -374,7 +374,7 @@ class Ledger:
 
     def open_runs(self, plan: Plan, log: RunLog) -> list[str]:
         """Planned runs that have no record yet."""
-        return [p.run for p in plan.runs if state(log.records.get(p.run)) == "not_run"]
+        return [p.run for p in plan.runs if p.run not in log.records]
 
 
 def _yaml(contract: Contract) -> bytes:

@@ -11,35 +11,17 @@ from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from searchsim.errors import EngineError
 from searchsim.faults import NO_CREDITS
 from searchsim.query import parse
 from searchsim.server import bing, brave, exa, tavily
-from searchsim.server.app import make_app
 from searchsim.server.context import Context
 from searchsim.server.fields import restricted
 from searchsim.validity import reasons
 
 TASK = "bicycle-stability"
 Q = "gyroscopic bicycle stability"
-
-
-@pytest.fixture
-async def url(context: Context) -> AsyncIterator[str]:
-    """A running server with all dialects."""
-    app = make_app(context)
-    there = {r.canonical for r in app.router.resources()}
-    for dialect in (tavily, exa, brave, bing):
-        if not any(path.startswith(prefix) for prefix in dialect.HOSTS.values() for path in there):
-            dialect.add_routes(app)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
 
 
 @dataclass(frozen=True)

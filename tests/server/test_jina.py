@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from searchsim.documents import Document
 from searchsim.errors import EngineError
 from searchsim.server import jina
-from searchsim.server.app import make_app
 from searchsim.server.context import Context
 from searchsim.text import snippet
 from searchsim.validity import reasons
@@ -25,18 +22,6 @@ TASK = "bicycle-stability"
 Q = "gyroscopic bicycle stability"
 JSON = {"Accept": "application/json"}
 AXIOS = {"Accept": "application/json, text/plain, */*"}
-
-
-@pytest.fixture
-async def url(context: Context) -> AsyncIterator[str]:
-    app = make_app(context)
-    if not any(r.canonical.startswith("/jina") for r in app.router.resources()):
-        jina.add_routes(app)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
 
 
 @pytest.fixture

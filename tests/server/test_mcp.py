@@ -10,31 +10,16 @@ from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import web
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.types import TextContent
 
 from searchsim.errors import UsageError
-from searchsim.server import mcp
-from searchsim.server.app import make_app
 from searchsim.server.context import Context
 from searchsim.server.mcp_tools import make_server
 from searchsim.validity import reasons
 
 TASK = "bicycle-stability"
 Q = "gyroscopic bicycle stability"
-
-
-@pytest.fixture
-async def url(context: Context) -> AsyncIterator[str]:
-    app = make_app(context)
-    if not any(r.canonical.startswith("/mcp") for r in app.router.resources()):
-        mcp.add_routes(app)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
 
 
 @pytest.fixture

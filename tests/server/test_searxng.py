@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from searchsim.errors import EngineError
 from searchsim.server import searxng
-from searchsim.server.app import make_app
 from searchsim.server.context import Context
 from searchsim.validity import reasons
 
 TASK = "bicycle-stability"
 Q = "gyroscopic bicycle stability"
-
-
-@pytest.fixture
-async def url(context: Context) -> AsyncIterator[str]:
-    app = make_app(context)
-    if not any(r.canonical.startswith("/searxng") for r in app.router.resources()):
-        searxng.add_routes(app)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
 
 
 @pytest.fixture

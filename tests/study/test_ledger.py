@@ -145,7 +145,6 @@ def verdict(state: str, judge: str = "lexical-2", model: str | None = None) -> V
 
 def test_a_judge_can_mend_its_own_silence_and_nothing_else(ledger: Ledger) -> None:
     given = {**record(ledger), "verdict": verdict("unjudged").record()}
-    run = given["run"]
 
     def state(judge: LexicalJudge | ModelJudge) -> str | None:
         (found,) = ledger.judged_by([given], identity(judge))
@@ -156,13 +155,13 @@ def test_a_judge_can_mend_its_own_silence_and_nothing_else(ledger: Ledger) -> No
 
     lexical, model = LexicalJudge(), ModelJudge(silent, "m")
     assert (state(lexical), state(model)) == ("unjudged", None)
-    ledger.append_verdict(run, verdict("adopted", "another"))
+    ledger.append_verdict(given, verdict("adopted", "another"))
     assert state(lexical) == "unjudged"
-    ledger.append_verdict(run, verdict("not_adopted"))
-    ledger.append_verdict(run, verdict("adopted"))
+    ledger.append_verdict(given, verdict("not_adopted"))
+    ledger.append_verdict(given, verdict("adopted"))
     assert state(lexical) == "not_adopted", "the first verdict stands"
     assert [v["verdict"]["state"] for v in ledger.verdicts()] == ["adopted", "not_adopted", "adopted"]
-    invalid = {**record(ledger, status="invalid"), "run": run}
+    invalid = {**record(ledger, status="invalid"), "run": given["run"]}
     assert ledger.judged_by([invalid], identity(lexical))[0]["verdict"] is None
     assert [j["judge"] for j in ledger.judges([given])] == ["lexical-2", "another"]
 

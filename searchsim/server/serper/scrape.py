@@ -8,9 +8,10 @@ from aiohttp import web
 
 from searchsim.documents import Document
 from searchsim.server.context import CONTEXT
+from searchsim.server.fields import json_answer
 from searchsim.server.render import plain_text
 from searchsim.server.serper.settings import SerperSettings
-from searchsim.server.serper.wire import RefusedError, fields_of, json_answer, named_world
+from searchsim.server.serper.wire import RefusedError, fields_of, named_world
 
 __all__ = ["account", "scrape"]
 

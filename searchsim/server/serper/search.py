@@ -9,10 +9,11 @@ from aiohttp import web
 
 from searchsim.faults import Fault, Met, PlannedFaultError, planned
 from searchsim.server.context import ASKED_HOST, CONTEXT, Context
+from searchsim.server.fields import json_answer
 from searchsim.server.serper.parameters import Asked, asked, engine_of
 from searchsim.server.serper.rows import ROWS
 from searchsim.server.serper.settings import SerperSettings
-from searchsim.server.serper.wire import RefusedError, error, fields_of, json_answer, named_world
+from searchsim.server.serper.wire import RefusedError, error, fields_of, named_world
 from searchsim.world import World
 
 __all__ = ["search"]

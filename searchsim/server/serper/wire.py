@@ -1,4 +1,4 @@
-"""What goes over the wire whatever was asked: JSON answers, errors, the request's fields, and the world it names."""
+"""What goes over the wire whatever was asked: errors, the request's fields, and the world it names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from searchsim.server.body import read_body
+from searchsim.server.body import LONGEST_BODY, read_body
 from searchsim.server.context import CONTEXT, world_key
+from searchsim.server.fields import json_answer, sound
 from searchsim.world import World
 
-__all__ = ["RefusedError", "error", "fields_of", "json_answer", "named_world"]
-
-_LONGEST_BODY = 1 << 20
+__all__ = ["RefusedError", "error", "fields_of", "named_world"]
 
 
 class RefusedError(Exception):
@@ -32,11 +31,6 @@ class RefusedError(Exception):
     def answer(self) -> web.Response:
         """The refusal as it is sent."""
         return error(self.status, str(self)) if self.coded else json_answer({"message": str(self)}, self.status)
-
-
-def json_answer(answer: object, status: int = 200) -> web.Response:
-    """An answer, as compact JSON in UTF-8."""
-    return web.Response(body=orjson.dumps(answer), status=status, content_type="application/json", charset="utf-8")
 
 
 def error(status: int, message: str) -> web.Response:
@@ -64,13 +58,13 @@ async def fields_of(request: web.Request) -> Any:
     Raises:
         RefusedError: The body can't be read.
     """
-    query = {_sound(k): _sound(v) for k, v in request.query.items() if k not in ("apiKey", "api_key")}
+    query = {sound(k): sound(v) for k, v in request.query.items() if k not in ("apiKey", "api_key")}
     if request.method != "POST":
         return query
     try:
-        raw = await read_body(request, _LONGEST_BODY)
+        raw = await read_body(request, LONGEST_BODY)
     except web.HTTPRequestEntityTooLarge as refusal:
-        raise RefusedError(413, f"The request body is too large: at most {_LONGEST_BODY} bytes") from refusal
+        raise RefusedError(413, f"The request body is too large: at most {LONGEST_BODY} bytes") from refusal
     if not raw.strip():
         return query
     try:
@@ -82,8 +76,3 @@ async def fields_of(request: web.Request) -> Any:
     if not isinstance(body, dict):
         raise RefusedError(400, "The request body must be an object, or an array of objects")
     return {**query, **body}
-
-
-def _sound(text: str) -> str:
-    """The text without lone surrogates, which bytes that are no UTF-8 become, and which no answer could carry."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
