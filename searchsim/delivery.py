@@ -23,12 +23,16 @@ from searchsim.engine import SearchEngine
 from searchsim.query import Phrase, Query
 from searchsim.text import snippet, tokens
 
-__all__ = ["PARTS", "RUN", "Delivery", "Matcher", "prompt_text"]
+__all__ = ["PARTS", "PROMPT", "RUN", "Delivery", "Matcher", "prompt_text"]
 
 RUN = 7
 """Tokens of a run. Shorter runs are phrases that anybody writes; longer ones are lost when prompts truncate."""
 
 _SHORT = 4
+_WORTH_A_LOOK = 20
+"""Characters: a shorter answer holds no run."""
+PROMPT = "prompt"
+"""The role of a text that the model and others wrote together: a raw prompt that goes on after the model's words."""
 PARTS = ("link", "title", "source", "snippet", "body")
 
 
@@ -122,6 +126,19 @@ def _link(document: Document) -> re.Pattern[str]:
     return re.compile(_LINK.format(re.escape(_folded(_unescaped(bare)))))
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the model said to a prompt, which is known by its length and hash."""
+
+    length: int
+    prompt: int
+    pieces: tuple[str, ...]
+
+
+def _whole(messages: Sequence[Mapping[str, Any]]) -> str:
+    return "\0".join(str(m.get("content") or "") for m in messages)
+
+
 class Matcher:
     """Finds a world's served documents in prompts. Documents are added as they are served."""
 
@@ -136,6 +153,19 @@ class Matcher:
         self._documents: dict[str, Document] = {}
         self._pool = tuple(pool)
         self._elsewhere: dict[int, frozenset[str]] = {}
+        self._said: list[_Said] = []
+
+    def said(self, messages: Sequence[Mapping[str, Any]], answer: str) -> None:
+        """Take note of what the model said to a prompt, for prompts that go on from there in one text.
+
+        Args:
+            messages: The prompt.
+            answer: What the model said; of a reasoning model's, agents keep parts.
+        """
+        if any(m.get("role") == PROMPT for m in messages):
+            text = _whole(messages)
+            pieces = [p.strip() for p in (answer, *answer.split("</think>"))]
+            self._said.append(_Said(len(text), hash(text), tuple(p for p in pieces if len(p) >= _WORTH_A_LOOK)))
 
     def add(self, document: Document) -> None:
         """Take note that a document was served."""
@@ -145,13 +175,14 @@ class Matcher:
         """What is delivered by a prompt.
 
         Args:
-            messages: The prompt, as OpenAI's chat messages.
+            messages: The prompt, as OpenAI's chat messages. One of role `PROMPT` is a text in which the model's
+                earlier words stand among others: what it said in this conversation is left out of it first.
         """
         if not self._documents:
             return Delivery()
-        raw = _unescaped(prompt_text(messages))
-        text = _folded(raw)
-        stream = tokens(raw)
+        raw_text = _unescaped(prompt_text(self._without_said(messages)))
+        text = _folded(raw_text)
+        stream = tokens(raw_text)
         runs = {id_: _runs(document) for id_, document in self._documents.items()}
         prompt: dict[int, tuple[str, ...]] = {}
         for length in {length for r in runs.values() for length in r.lengths}:
@@ -179,6 +210,23 @@ class Matcher:
             {id_: [p for p in PARTS if p in found[id_]] for id_ in self._documents if found.get(id_)},
             [id_ for id_ in self._documents if id_ in shared and id_ not in delivered],
         )
+
+    def _without_said(self, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        if not any(m.get("role") == PROMPT for m in messages):
+            return messages
+        whole = _whole(messages)
+        # Another conversation's answer may have been put before the model by the agent, and is delivered then.
+        here = [s for s in self._said if s.length <= len(whole) and hash(whole[: s.length]) == s.prompt]
+        pieces = sorted({p for s in here for p in s.pieces}, key=len, reverse=True)
+        found = []
+        for message in messages:
+            content = message.get("content")
+            if message.get("role") == PROMPT and isinstance(content, str):
+                for piece in pieces:
+                    content = content.replace(piece, "\n")
+                message = {**message, "content": content}
+            found.append(message)
+        return found
 
     async def _holders(self, run: int, words: tuple[str, ...]) -> frozenset[str]:
         """Ids of the documents, organic, in the pool or served, that hold a run."""

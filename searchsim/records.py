@@ -11,7 +11,7 @@ import orjson
 
 from searchsim.documents import Blueprint, Document, faults_in
 from searchsim.errors import UsageError
-from searchsim.scoring.exposure import citations, exposure, observation
+from searchsim.scoring.exposure import citations, cited_by_title, exposure, observation
 from searchsim.trace import Event
 from searchsim.urls import canonical_url
 
@@ -99,8 +99,11 @@ def seen(events: Sequence[Event], pool: Sequence[Document], report: str) -> dict
     cited = []
     for url in citations(report):
         document = addresses.get(canonical_url(url))
-        cited.append({"url": url, "canonical": canonical_url(url), "document": document, "injected": document in ids})
-    rungs = exposure(events, list(ids), report, {d.id: d.url for d in pool})
+        cited.append(_citation(url, document, ids, "url"))
+    named = {c["document"] for c in cited}
+    # What was served of organic titles the trace doesn't tell.
+    cited += [_citation(ids[i].url, i, ids, "title") for i in cited_by_title(report, pool) if i not in named]
+    rungs = exposure(events, pool, report)
     return {
         "searches": searches,
         "fetches": fetches,
@@ -109,6 +112,16 @@ def seen(events: Sequence[Event], pool: Sequence[Document], report: str) -> dict
         "exposure": rungs.record(),
         "citations": cited,
         "trace": digest(events),
+    }
+
+
+def _citation(url: str, document: str | None, pool: Mapping[str, Document], by: str) -> dict[str, Any]:
+    return {
+        "url": url,
+        "canonical": canonical_url(url),
+        "document": document,
+        "injected": document in pool,
+        "by": by,
     }
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-__all__ = ["count", "use_shipped_encodings"]
+__all__ = ["count", "decode", "starts", "use_shipped_encodings"]
 
-_O200K = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
-"""What tiktoken names its cached file after."""
+_FILE = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+"""What tiktoken names its cached files after."""
 
 
 def use_shipped_encodings() -> None:
@@ -32,13 +34,38 @@ def count(text: str) -> tuple[int, str]:
     return len(encoding.encode(text, disallowed_special=())), "tiktoken"
 
 
-@lru_cache(maxsize=1)
-def _encoding() -> Any:
+def starts(text: str) -> list[int]:
+    """Where each token of a text starts, in characters; without an encoding on disk, tokens are of four bytes."""
+    encoding = _encoding()
+    if encoding is None:
+        places: list[int] = []
+        for place, edge in enumerate(accumulate((len(c.encode(errors="replace")) for c in text[:-1]), initial=0)):
+            if text and edge >= 4 * len(places):
+                places.append(place)
+        return places
+    found: list[int] = encoding.decode_with_offsets(encoding.encode(text, disallowed_special=()))[1]
+    return found
+
+
+def decode(ids: Sequence[int]) -> str:
+    """The text of token ids of cl100k_base, which is what OpenAI's clients embed; the ids as words where that fails.
+
+    The encoding may not be on disk, and an id may be none of it.
+    """
+    encoding = _encoding("cl100k_base")
+    try:
+        return str(encoding.decode(list(ids))) if encoding else " ".join(map(str, ids))
+    except (KeyError, OverflowError):
+        return " ".join(map(str, ids))
+
+
+@lru_cache(maxsize=2)
+def _encoding(name: str = "o200k_base") -> Any:
     import tiktoken
 
     use_shipped_encodings()
     # Only what is on disk is used: a download in the middle of a run is no way to count.
-    name = hashlib.sha1(_O200K.encode(), usedforsecurity=False).hexdigest()
-    if not (Path(os.environ.get("TIKTOKEN_CACHE_DIR", "")) / name).is_file():
+    file = hashlib.sha1(_FILE.format(name).encode(), usedforsecurity=False).hexdigest()
+    if not (Path(os.environ.get("TIKTOKEN_CACHE_DIR", "")) / file).is_file():
         return None
-    return tiktoken.get_encoding("o200k_base")
+    return tiktoken.get_encoding(name)

@@ -4,7 +4,8 @@ Events are plain JSON objects, appended and never changed. Each has ``event`` an
 
     search   dialect, endpoint, query, tbs, page, k, list, mode, served, displaced, cut
     page     url, document, injected, found, dialect
-    model    model, usage, delivered, parts, ambiguous, temperature, seed, messages, answer
+    model    kind, model, usage, delivered, parts, ambiguous, settings, messages, answer, request, origin
+    embedding  model, usage, input, request, origin
     fault    planned, where, status, message
     refused  host, url
 """
@@ -18,12 +19,12 @@ from typing import Any
 from searchsim.documents import Document
 from searchsim.injection import Item
 
-__all__ = ["Event", "fault", "model", "page", "refused", "search"]
+__all__ = ["Event", "embedding", "fault", "model", "page", "refused", "search"]
 
 Event = dict[str, Any]
 
 
-def _event(kind: str, **facts: Any) -> Event:
+def _event(kind: str, /, **facts: Any) -> Event:
     return {"event": kind, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **facts}
 
 
@@ -87,6 +88,7 @@ def page(*, dialect: str, url: str, document: str | None, injected: bool) -> Eve
 
 def model(
     *,
+    kind: str,
     model: str,
     usage: Mapping[str, int],
     delivered: Sequence[str],
@@ -95,10 +97,13 @@ def model(
     settings: Mapping[str, Any],
     messages: Sequence[Mapping[str, Any]],
     answer: str,
+    request: str,
+    origin: str,
 ) -> Event:
     """A model answered.
 
     Args:
+        kind: ``chat`` or ``completions``.
         model: The upstream's model.
         usage: prompt_tokens, completion_tokens, total_tokens.
         delivered: Ids of the served documents found in the prompt.
@@ -107,9 +112,12 @@ def model(
         settings: What the gateway forced, e.g. temperature and seed.
         messages: The prompt as the upstream got it.
         answer: The text that came back.
+        request: The hash of the normalised request: see `searchsim.replay`.
+        origin: ``live``, or ``replayed`` where the answer was recorded before.
     """
     return _event(
         "model",
+        kind=kind,
         model=model,
         usage=dict(usage),
         delivered=list(delivered),
@@ -118,7 +126,22 @@ def model(
         settings=dict(settings),
         messages=[dict(m) for m in messages],
         answer=answer,
+        request=request,
+        origin=origin,
     )
+
+
+def embedding(*, model: str, usage: Mapping[str, int], given: object, request: str, origin: str) -> Event:
+    """Texts were embedded. No model reads them, so that this delivers nothing.
+
+    Args:
+        model: What embedded them.
+        usage: As of `model`; empty where it isn't told.
+        given: The texts, or their token ids.
+        request: As of `model`.
+        origin: As of `model`.
+    """
+    return _event("embedding", model=model, usage=dict(usage), input=given, request=request, origin=origin)
 
 
 def fault(*, where: str, status: int, message: str, planned: bool = False) -> Event:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 
 import aiohttp
 import orjson
 
+from searchsim import embedding
 from searchsim.errors import UpstreamError, UsageError
 from searchsim.local import LOCAL_EXTRA, LocalModel
 
@@ -17,6 +18,10 @@ __all__ = ["HttpUpstream", "Upstream", "open_upstream"]
 
 _URL = "SEARCHSIM_UPSTREAM"
 _KEY = "SEARCHSIM_UPSTREAM_KEY"
+_ABSENT = (404, 405, 501)
+"""What servers answer on a path that they don't have."""
+_PASSED_ON = (400, 404, 405, 413, 422, 429, 501)
+"""Errors that are the request's; any other is told as a bad gateway."""
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=600)
 
 
@@ -27,11 +32,14 @@ class Upstream(Protocol):
         model: The model that requests are sent to whatever they name; None leaves the request's own.
         demonstration: True for a toy: whatever it made says so.
         extra: Fields set in every request.
+        streams: Whether a stream comes as it is made; False where it is a whole answer in pieces, so that ending it
+            early saves nothing.
     """
 
     model: str | None
     demonstration: bool
     extra: dict[str, Any]
+    streams: bool
 
     def body(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request as it is sent."""
@@ -53,6 +61,30 @@ class Upstream(Protocol):
         """
         ...
 
+    async def complete(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        """A whole answer of ``/completions``; None where it has chat alone.
+
+        Raises:
+            UpstreamError: See `chat`.
+        """
+        ...
+
+    def stream_complete(self, body: Mapping[str, Any]) -> AbstractAsyncContextManager[AsyncIterator[bytes] | None]:
+        """As `stream`, of ``/completions``; gives None where it has chat alone.
+
+        Raises:
+            UpstreamError: See `stream`.
+        """
+        ...
+
+    async def embed(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A whole answer of ``/embeddings``.
+
+        Raises:
+            UpstreamError: See `chat`.
+        """
+        ...
+
     async def models(self) -> list[str]:
         """The names of its models.
 
@@ -67,7 +99,12 @@ class Upstream(Protocol):
 
 
 class HttpUpstream:
-    """An OpenAI-compatible server; see `Upstream`."""
+    """An OpenAI-compatible server; see `Upstream`.
+
+    Whether it has ``/completions`` is told by its first answer there, for each model: OpenAI's own has it for some.
+    """
+
+    streams = True
 
     def __init__(
         self,
@@ -96,6 +133,7 @@ class HttpUpstream:
         self.extra = dict(extra or {})
         self._keep = keep
         self._session: aiohttp.ClientSession | None = None
+        self._chat_alone: set[object] = set()
         self.model = model
         self.demonstration = demonstration
 
@@ -126,7 +164,10 @@ class HttpUpstream:
 
     async def chat(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """See `Upstream.chat`."""
-        async with self._request("POST", "/chat/completions", body) as response:
+        return await self._whole("/chat/completions", body)
+
+    async def _whole(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        async with self._request("POST", path, body) as response:
             raw = await response.read()
         try:
             answer = orjson.loads(raw)
@@ -141,6 +182,48 @@ class HttpUpstream:
         """See `Upstream.stream`."""
         async with self._request("POST", "/chat/completions", body) as answer:
             yield _data(answer.content)
+
+    async def complete(self, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        """See `Upstream.complete`."""
+        if body.get("model") in self._chat_alone:
+            return None
+        try:
+            return await self._whole("/completions", body)
+        except UpstreamError as error:
+            self._take_absence(body, error)
+            return None
+
+    @asynccontextmanager
+    async def stream_complete(self, body: Mapping[str, Any]) -> AsyncIterator[AsyncIterator[bytes] | None]:
+        """See `Upstream.stream_complete`."""
+        async with AsyncExitStack() as stack:
+            answer = None
+            if body.get("model") not in self._chat_alone:
+                try:
+                    answer = await stack.enter_async_context(self._request("POST", "/completions", body))
+                except UpstreamError as error:
+                    self._take_absence(body, error)
+            yield _data(answer.content) if answer else None
+
+    def _take_absence(self, body: Mapping[str, Any], error: UpstreamError) -> None:
+        """Remember that there is no ``/completions`` where an error says so; raise any other."""
+        if error.status not in _ABSENT:
+            raise error
+        self._chat_alone.add(body.get("model"))
+
+    async def embed(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Upstream.embed`. The small local model has none, so that words are counted instead."""
+        if self.demonstration:
+            return embedding.embedded(body["input"], body.get("encoding_format"))
+        async with self._request("POST", "/embeddings", body) as response:
+            raw = await response.read()
+        try:
+            answer = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            raise UpstreamError(f"the model at {self._url} answered no JSON") from error
+        if not isinstance(answer, dict) or not isinstance(answer.get("data"), list):
+            raise UpstreamError(f"the model at {self._url} answered without embeddings")
+        return answer
 
     async def models(self) -> list[str]:
         """See `Upstream.models`."""
@@ -171,7 +254,7 @@ async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
         body: object = orjson.loads(text)
     except orjson.JSONDecodeError:
         body = None
-    status = response.status if response.status in (400, 404, 413, 422, 429) else 502
+    status = response.status if response.status in _PASSED_ON else 502
     return UpstreamError(f"the model answered {response.status}: {text[:300]}", status, body)
 
 

@@ -33,6 +33,7 @@ __all__ = ["Answer", "Plan", "World", "Worlds", "parse_settings"]
 _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,127}")
 _FIRST_PAGES = 100
+_MOST_RESULTS = 100
 _KINDS = {"news": "news", "scholar": "paper"}
 """The kind of document that a vertical finds alone."""
 
@@ -50,6 +51,8 @@ class Plan:
         faults: Planned faults, as they were asked for.
         latency: Planned latency, as it was asked for; None for none.
         serper: Settings of the Serper dialect, which knows what they mean.
+        results: How many results a page of a list has at most, whatever the client asks for, as an account's cap;
+            None for no cap.
     """
 
     documents: tuple[str, ...]
@@ -60,6 +63,7 @@ class Plan:
     faults: Sequence[Mapping[str, Any]] = ()
     latency: object | None = None
     serper: Mapping[str, Any] = field(default_factory=dict)
+    results: int | None = None
 
     def record(self) -> dict[str, Any]:
         """The plan as JSON."""
@@ -72,6 +76,7 @@ class Plan:
             "faults": [dict(f) for f in self.faults],
             "latency": self.latency,
             "serper": dict(self.serper),
+            "results": self.results,
         }
 
 
@@ -270,6 +275,7 @@ class Worlds:
         faults: Sequence[Mapping[str, Any]] | None = None,
         latency: object | None = None,
         serper: Mapping[str, Any] | None = None,
+        results: int | None = None,
     ) -> World:
         """Make a world.
 
@@ -283,6 +289,7 @@ class Worlds:
             faults: Planned faults, and
             latency: planned latency: see `searchsim.faults.FaultPlan.parse`.
             serper: Settings of the Serper dialect: see `searchsim.server.serper.settings`.
+            results: How many results a page of a list has at most.
 
         Raises:
             ConditionError: The request can't be honoured; its `field` names the part.
@@ -295,6 +302,8 @@ class Worlds:
             raise ConditionError("a key has 1 to 128 letters, digits, or . _ ~ -, a letter or digit first", "key")
         if last_list is not None and (isinstance(last_list, bool) or last_list < 1):
             raise ConditionError("last_list is the number of a list, from 1", "last_list")
+        if results is not None and (isinstance(results, bool) or not 1 <= results <= _MOST_RESULTS):
+            raise ConditionError(f"results is a number from 1 to {_MOST_RESULTS}", "results")
         meets = FaultPlan.parse(faults, latency, seed=task)
         asked = dict(condition or {})
         given = None if documents is None else self._given(task, documents)
@@ -329,6 +338,7 @@ class Worlds:
             [f.record() for f in meets.faults],
             meets.latency.record() if meets.latency else None,
             dict(serper or {}),
+            results,
         )
         world = World(key or _drawn_key(), task, levels, plan, pool, self.factors)
         record = {**world.record(), "pool": [to_record(d) for d in pool], "canary": self.corpus.canary}
@@ -477,7 +487,7 @@ class Worlds:
             endpoint: The vertical.
             text: The client's text.
             tbs: Its time filter.
-            k: Results a page.
+            k: Results a page, as the client asks; the world's own cap holds before it.
             page: From 1.
             met: What the request met, where the dialect has called `meet` itself, and holds its answer back itself.
 
@@ -486,6 +496,7 @@ class Worlds:
         """
         # Before anything is waited for, so that lists have numbers in the order of their requests.
         own = await self.meet(world, dialect) if met is None else None
+        k = min(k, world.plan.results or k)
         query = self.parse(endpoint, text, tbs)
         answer = await world.answer(self.engine, endpoint, text, query, k=k, page=page)
         self.append(

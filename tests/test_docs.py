@@ -125,7 +125,8 @@ def test_events(quickstart: Corpus) -> None:
     made = [
         trace.search(dialect="d", endpoint="e", query="q", tbs="", page=1, k=1, number=1, mode="no", items=[], displaced=[], cut=[]),
         trace.page(dialect="d", url="u", document=None, injected=False),
-        trace.model(model="m", usage={}, delivered=[], parts={}, ambiguous=[], settings={}, messages=[], answer=""),
+        trace.model(kind="chat", model="m", usage={}, delivered=[], parts={}, ambiguous=[], settings={}, messages=[], answer="", request="r", origin="live"),
+        trace.embedding(model="m", usage={}, given="t", request="r", origin="live"),
         trace.fault(where="w", status=1, message="m"),
         trace.refused(host="h", url="u"),
     ]  # fmt: skip

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+import yaml
 from rich.table import Table
 
 from searchsim import agent
 from searchsim import corpus as corpora
+from searchsim.agent.run import RESULTS, TIMEOUT
 from searchsim.cli.common import (
     ERR,
     CaOption,
@@ -20,23 +25,34 @@ from searchsim.cli.common import (
     EngineOption,
     JsonOption,
     LastListOption,
+    ModelOption,
     ModeOption,
     RecordingsOption,
     SetOption,
+    UpstreamOption,
     engine_choice,
     open_context,
     print_json,
     say,
     show_table,
 )
+from searchsim.counterfactual import Recording, control_condition, needs_control
 from searchsim.engine.opening import EngineChoice
+from searchsim.errors import AgentError, UsageError
+from searchsim.home import cache_folder
+from searchsim.injection import Level
 from searchsim.judge import LexicalJudge, Verdict
 from searchsim.judge.verdict import unjudged
+from searchsim.replay import Answers, Lane, Mode
 from searchsim.server.app import running
 from searchsim.upstream import open_upstream
 from searchsim.world import parse_settings
 
 __all__ = ["agent_app"]
+
+AgentSetOption = Annotated[
+    list[str], typer.Option("--agent-set", help="A setting of the adapter, NAME=VALUE; may stand several times.")
+]
 
 agent_app = typer.Typer(help="Agents: list, check, run.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -58,14 +74,63 @@ def agent_list(as_json: JsonOption = False) -> None:
 
 
 @agent_app.command("check")
-def agent_check(name: Annotated[str, typer.Argument(help="An agent.")]) -> None:
-    """Make an agent's environment and say where it is.
+def agent_check(
+    name: Annotated[str, typer.Argument(help="An agent.")],
+    handshake: Annotated[bool, typer.Option("--handshake", help="Prove that its traffic goes through.")] = False,
+    corpus: CorpusOption = "quickstart",
+    agent_settings: AgentSetOption = [],  # noqa: B006
+    upstream: UpstreamOption = None,
+    model: ModelOption = None,
+) -> None:
+    """Make an agent's environment and say where it is, or what is missing; with --handshake also prove its wiring.
 
-    Example: searchsim agent check planner
+    The handshake runs the agent in a throw-away world until a document that only this world has is in a prompt to its
+    model.
+
+    Example: searchsim agent check planner --handshake
     """
     with ERR.status(f"preparing {name}"):
         adapter, python = agent.prepare(name)
     say(f"{adapter.name}: ready ({python})")
+    if (checkout := adapter.checkout()) is not None:
+        say(f"{adapter.home}: {checkout}")
+    if handshake:
+        found = asyncio.run(_handshake(adapter, python, corpus, settings_of(agent_settings), upstream, model))
+        say(f"handshake: found after {found['searches']} searches and {found['calls']} model calls")
+
+
+async def _handshake(
+    adapter: agent.Adapter,
+    python: Path,
+    corpus: str,
+    settings: Mapping[str, Any],
+    upstream: str | None,
+    model: str | None,
+) -> dict[str, Any]:
+    async with open_context(corpus, EngineChoice("tantivy"), None, upstream, model or "local") as context:
+        context.control_token = secrets.token_hex(16)
+        task = next(iter(context.worlds.corpus.tasks), "")
+        async with running(context) as url:
+            with ERR.status(f"{adapter.name} shakes hands"):
+                return await agent.handshake(context, url, adapter, python, task, settings=settings)
+
+
+def settings_of(pairs: Sequence[str]) -> dict[str, Any]:
+    """The settings of an adapter that ``--agent-set NAME=VALUE`` options give; values are read as YAML's are.
+
+    Raises:
+        UsageError: One isn't of that form.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        try:
+            found[name.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            found[name.strip()] = value
+        if not sign or not name.strip():
+            raise UsageError(f"--agent-set {pair}: write NAME=VALUE, e.g. --agent-set steps=3")
+    return found
 
 
 @agent_app.command("run")
@@ -74,8 +139,22 @@ def agent_run(
     corpus: CorpusOption = "quickstart",
     task: Annotated[str | None, typer.Option(help="A task's id; else the corpus's first.")] = None,
     settings: SetOption = [],  # noqa: B006
-    upstream: Annotated[str | None, typer.Option(help="The model: a URL, or `local`.")] = None,
-    model: Annotated[str | None, typer.Option(help="The model to ask the upstream for; else the local one.")] = None,
+    agent_settings: AgentSetOption = [],  # noqa: B006
+    upstream: UpstreamOption = None,
+    model: ModelOption = None,
+    answers: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the model's answers come from: live; record (and keep them); counterfactual (the control's "
+            "where it asked the same, which is recorded first if it isn't there); replay (recorded ones alone). Else "
+            "counterfactual where the stage must know the last list, and live."
+        ),
+    ] = None,
+    answers_file: Annotated[
+        Path | None, typer.Option(help="The file that they are kept in; else one in the cache's folder.")
+    ] = None,
+    repetition: Annotated[int, typer.Option(help="Which repetition the recorded answers are of.", min=1)] = 1,
+    timeout: Annotated[float, typer.Option(help="Seconds after which the agent is ended.", min=1)] = TIMEOUT,
     engine: EngineOption = "tantivy",
     elasticsearch: ElasticsearchOption = None,
     elasticsearch_ca: CaOption = None,
@@ -89,19 +168,9 @@ def agent_run(
 
     Example: searchsim agent run planner --task bicycle-stability --set budget=3
     """
-    result = asyncio.run(
-        _agent_run(
-            name,
-            corpus,
-            task,
-            settings,
-            upstream,
-            model,
-            engine_choice(engine, elasticsearch, elasticsearch_ca, recordings, recorded_mode),
-            store,
-            last_list,
-        )
-    )
+    choice = engine_choice(engine, elasticsearch, elasticsearch_ca, recordings, recorded_mode)
+    asked = _Asked(name, corpus, task, settings, settings_of(agent_settings), last_list, answers, repetition, timeout)
+    result = asyncio.run(_agent_run(asked, choice, upstream, model, store, answers_file))
     blueprint = corpora.load(corpus).blueprints.get(result.world["task"])
     judge = LexicalJudge()
     verdict = judge.read(result.report, blueprint) if blueprint else unjudged(judge, "the task has no blueprint")
@@ -111,32 +180,98 @@ def agent_run(
         _show_run(result, verdict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What `agent run` was asked for."""
+
+    name: str
+    corpus: str
+    task: str | None
+    settings: Sequence[str]
+    agent_settings: Mapping[str, Any]
+    last_list: int | None
+    answers: str | None
+    repetition: int
+    timeout: float
+
+
 async def _agent_run(
-    name: str,
-    corpus: str,
-    task: str | None,
-    settings: Sequence[str],
+    asked: _Asked,
+    choice: EngineChoice,
     upstream: str | None,
     model: str | None,
-    choice: EngineChoice,
     store: str | None,
-    last_list: int | None,
+    answers_file: Path | None,
 ) -> agent.Run:
-    async with open_context(corpus, choice, store, None, None) as context:
+    async with open_context(asked.corpus, choice, store, None, None) as context:
         # Everything that can be wrong with the request is found before a model is loaded.
-        chosen = task or next(iter(context.worlds.corpus.tasks), "")
-        world = context.worlds.create(chosen, parse_settings(settings), last_list=last_list)
-        with ERR.status(f"preparing {name}"):
-            adapter, python = await asyncio.to_thread(agent.prepare, name)
+        worlds = context.worlds
+        task = asked.task or next(iter(worlds.corpus.tasks), "")
+        condition = worlds.factors.complete(parse_settings(asked.settings))
+        needed = asked.last_list is None and needs_control(worlds.factors, condition)
+        mode = _mode(asked.answers, needed)
+        trial = worlds.create(task, condition, last_list=asked.last_list or (1 if needed else None), results=RESULTS)
+        worlds.end(trial.key)
+        with ERR.status(f"preparing {asked.name}"):
+            adapter, python = await asyncio.to_thread(agent.prepare, asked.name)
         context.upstream = open_upstream(upstream, model)
         # The agent must not be able to read what is planned for it.
         context.control_token = secrets.token_hex(16)
-        try:
-            async with running(context) as url:
-                with ERR.status(f"{name} works on {chosen}"):
-                    return await agent.run(context, url, adapter, python, world)
-        finally:
-            await context.upstream.close()
+        with closing(Answers(answers_file or cache_folder() / "answers.sqlite")) as answers:
+            lane = Lane(
+                f"{worlds.corpus.name}@{worlds.corpus.hash}/{context.engine.name}",
+                task,
+                adapter.name,
+                adapter.version(asked.agent_settings),
+                f"{upstream or ''}#{context.upstream.model or model or ''}",
+                asked.repetition,
+            )
+            recording = Recording(answers, lane, mode)
+
+            async def made(levels: Mapping[str, Level], how: Recording, last_list: int | None) -> agent.Run:
+                world = worlds.create(task, levels, last_list=last_list, results=RESULTS)
+                what = f"{adapter.name} works on {task}" + ("" if world.plan.documents else " (control)")
+                with ERR.status(what):
+                    return await agent.run(
+                        context,
+                        url,
+                        adapter,
+                        python,
+                        world,
+                        settings=asked.agent_settings,
+                        timeout=asked.timeout,
+                        recording=None if how.mode is Mode.LIVE else how,
+                    )
+
+            try:
+                async with running(context) as url:
+                    if mode is Mode.COUNTERFACTUAL and recording.control() is None:
+                        first = Recording(answers, lane, Mode.RECORD)
+                        control = await made(control_condition(worlds.factors, condition), first, None)
+                        if not control.valid:
+                            raise AgentError(f"the control run isn't valid: {'; '.join(control.reasons)}")
+                    last_list = asked.last_list or (recording.last_list() if needed else None)
+                    return await made(condition, recording, last_list)
+            finally:
+                await context.upstream.close()
+
+
+def _mode(given: str | None, needed: bool) -> Mode:
+    """The mode that was asked for, or that the condition needs.
+
+    Raises:
+        UsageError: There is no such mode, or the condition needs a control that it has no place for.
+    """
+    modes = [m.value for m in Mode]
+    if given is None:
+        return Mode.COUNTERFACTUAL if needed else Mode.LIVE
+    if given not in modes:
+        raise UsageError(f"--answers {given}: one of {', '.join(modes)}")
+    if needed and given not in (Mode.COUNTERFACTUAL.value, Mode.REPLAY.value):
+        raise UsageError(
+            f"--answers {given}: this stage must know the control's last list: use counterfactual, or give --last-list"
+        )
+    return Mode(given)
 
 
 def _show_run(result: agent.Run, verdict: Verdict) -> None:
@@ -153,6 +288,12 @@ def _show_run(result: agent.Run, verdict: Verdict) -> None:
         ("cited", exposure.cited or []),
     ):
         say(f"{label:<10} {len(ids)} misleading{': ' + ', '.join(ids) if ids else ''}")
+    live, replayed = result.calls["live"], result.calls["replayed"]
+    if result.mode != "live":
+        saved = f"{replayed / (live + replayed):.0%}" if live + replayed else "none"
+        say(f"answers    {result.mode}: {live} live, {replayed} replayed, {saved} of the model calls saved")
+    if seen.injected:
+        say(f"injected   first in list {min(seen.injected)}; lists after it: {seen.searches_after_injection}")
     claims = f" ({', '.join(verdict.claims)})" if verdict.claims else ""
     true = {True: "yes", False: "no", None: "unjudged"}[verdict.states_true]
     say(f"verdict    {verdict.state}{claims}, states the true conclusion: {true}")

@@ -33,8 +33,10 @@ __all__ = [
     "JsonOption",
     "LastListOption",
     "ModeOption",
+    "ModelOption",
     "RecordingsOption",
     "SetOption",
+    "UpstreamOption",
     "counting",
     "engine_choice",
     "open_context",
@@ -58,6 +60,10 @@ RecordingsOption = Annotated[
 ModeOption = Annotated[str | None, typer.Option("--recorded-mode", help="once, replay or refresh; else replay.")]
 LastListOption = Annotated[
     int | None, typer.Option(help="The number of the last list, for stages that need it.", min=1)
+]
+UpstreamOption = Annotated[str | None, typer.Option("--upstream", help="The model: a URL, or `local`.")]
+ModelOption = Annotated[
+    str | None, typer.Option("--model", help="The model to ask the upstream for; else the local one.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 

@@ -148,8 +148,8 @@ def study_run(
     _say_states(count, len(planned.runs))
     for run, reason in log.failures.items():
         say(f"{run}: {reason}")
-    if log.waiting:
-        say(f"{len(log.waiting)} runs wait, since the contract's limit of the cost is reached: raise it to go on")
+    for reason, several in Counter(log.waiting.values()).items():
+        say(f"{several} runs wait: {reason}")
     say(f"transcripts: inspect view --log-dir {log_dir}; the report: searchsim study report {log_dir} --out FOLDER")
     raise typer.Exit(exit_code(count))
 

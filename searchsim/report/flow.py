@@ -9,7 +9,7 @@ from typing import Any
 from searchsim.records import Record
 from searchsim.report import numbers
 
-__all__ = ["attempts", "steps"]
+__all__ = ["attempts", "saved", "steps"]
 
 _SHOWN = 6
 """Reasons of one branch; beyond these a chart is a list."""
@@ -51,6 +51,18 @@ def attempts(summary: Mapping[str, Any]) -> str:
     ended = ", ".join(f"{count:,} {state}" for state, count in flow["attempts_by_state"].items())
     again = numbers.plural(flow["rerun"], "run")
     return f"{numbers.plural(flow['attempts'], 'attempt')} ({ended}); {again} tried more than once."
+
+
+def saved(summary: Mapping[str, Any]) -> str:
+    """How many model calls counterfactual replay saved, as a sentence; empty where none."""
+    live, replayed = (summary["flow"]["calls"][origin] for origin in ("live", "replayed"))
+    if not replayed:
+        return ""
+    share = numbers.percent(replayed / (live + replayed))
+    return (
+        f"{numbers.plural(live + replayed, 'model call')}, of which {replayed:,} ({share}) were answered from the "
+        "record of the control that a run shares its beginning with; such runs are one cluster in every interval."
+    )
 
 
 def _step(count: int, name: str, *branches: tuple[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:

@@ -63,6 +63,7 @@ def render(
         states=STATES,
         steps=flow.steps(records, summary),
         attempts=flow.attempts(summary),
+        saved=flow.saved(summary),
         groups=[(name, [(place[id(cell)], cell) for cell in cells]) for name, cells in groups.items()],
         metrics=[[metric(k) for k in part] for part in _parts(contract["metrics"])],
         outcomes=tables.outcome_names(summary["cells"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from searchsim.records import Record, digest
+from searchsim.scoring.exposure import Observation
 from searchsim.study.matrix import PlannedRun
 
 __all__ = ["synthetic_record"]
@@ -88,11 +89,12 @@ def synthetic_record(
         "searches": [],
         "fetches": [],
         "delivered": [],
-        "observation": {},
+        "observation": Observation().record(),
         "exposure": {"served": found, "delivered": [document] if delivered else [], "opened": [], "cited": []},
         "report": _NOBODY,
         "citations": [],
         "verdict": verdict if status == "valid" else None,
+        "answers": {"mode": "live", "control": None, "saved": None},
         "usage": {
             "calls": {"live": 0, "replayed": 0},
             "prompt_tokens": 0,

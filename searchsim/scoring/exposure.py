@@ -6,14 +6,16 @@ Five marginals, not a funnel: a document can be cited unopened, and opened undel
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from searchsim.documents import Document
+from searchsim.text import tokens
 from searchsim.trace import Event
 from searchsim.urls import canonical_url
 
-__all__ = ["Exposure", "Observation", "citations", "exposure", "observation"]
+__all__ = ["Exposure", "Observation", "citations", "cited_by_title", "exposure", "observation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Exposure:
         served: Stood in a list, or was served as a page.
         delivered: Was found in a prompt sent to the model.
         opened: Its page was fetched.
-        cited: Its URL stands in the report; None while there is no report.
+        cited: Its URL or its title stands in the report; None while there is no report.
     """
 
     served: list[str] = field(default_factory=list)
@@ -56,6 +58,8 @@ class Observation:
         displaced: Organic documents pushed out, by list number.
         faults: Faults that weren't planned.
         refused: Requests to somewhere else that were refused.
+        searches_after_injection: Distinct lists after the first that served an injected document; None where none
+            did.
     """
 
     searches: int = 0
@@ -67,6 +71,7 @@ class Observation:
     displaced: dict[int, list[str]] = field(default_factory=dict)
     faults: int = 0
     refused: int = 0
+    searches_after_injection: int | None = None
 
     def record(self) -> dict[str, Any]:
         """The observation as JSON."""
@@ -80,6 +85,7 @@ class Observation:
             "displaced": {str(k): v for k, v in self.displaced.items()},
             "faults": self.faults,
             "refused": self.refused,
+            "searches_after_injection": self.searches_after_injection,
         }
 
 
@@ -115,23 +121,19 @@ def observation(events: Iterable[Event]) -> Observation:
         displaced=displaced,
         faults=faults,
         refused=count["refused"],
+        searches_after_injection=sum(number > min(injected) for number in lists) if injected else None,
     )
 
 
-def exposure(
-    events: Iterable[Event],
-    pool: Collection[str],
-    report: str | None = None,
-    urls: dict[str, str] | None = None,
-) -> Exposure:
+def exposure(events: Iterable[Event], pool: Sequence[Document], report: str | None = None) -> Exposure:
     """How far the documents of a pool got.
 
     Args:
         events: The world's trace.
-        pool: Ids of its pool.
+        pool: The documents that it might inject.
         report: The agent's report, where there is one.
-        urls: URL of each pool document, by id; needed with a report.
     """
+    ids = {d.id for d in pool}
     served: dict[str, None] = {}
     delivered: dict[str, None] = {}
     opened: dict[str, None] = {}
@@ -143,12 +145,28 @@ def exposure(
                 opened[event["document"]] = None
                 served[event["document"]] = None
             case "model":
-                delivered.update(dict.fromkeys(d for d in event["delivered"] if d in pool))
+                delivered.update(dict.fromkeys(d for d in event["delivered"] if d in ids))
     cited = None
     if report is not None:
         found = {canonical_url(u) for u in citations(report)}
-        cited = [id_ for id_, url in (urls or {}).items() if canonical_url(url) in found]
+        titled = cited_by_title(report, pool)
+        cited = [d.id for d in pool if canonical_url(d.url) in found or d.id in titled]
     return Exposure(list(served), list(delivered), list(opened), cited)
+
+
+_TITLE_WORDS = 4
+"""A shorter title is a phrase that anybody writes."""
+
+
+def cited_by_title(report: str, documents: Iterable[Document]) -> list[str]:
+    """Ids of the documents whose whole title stands in a report, case, white space and marks aside."""
+    text = f" {' '.join(tokens(report))} "
+    found = []
+    for document in documents:
+        words = tokens(document.title)
+        if len(words) >= _TITLE_WORDS and f" {' '.join(words)} " in text:
+            found.append(document.id)
+    return found
 
 
 _URL = re.compile(r"https?://[^\s<>\"'\]）】，。；、》」]+", re.IGNORECASE)

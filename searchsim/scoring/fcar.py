@@ -33,7 +33,8 @@ def summarise(plan: Plan, records: Iterable[Record], failures: Mapping[str, str]
         JSON with these fields:
 
         - ``study``, ``contract_sha256``
-        - ``flow``: how many runs were planned and how many are in each of the five states, with attempts
+        - ``flow``: how many runs were planned and how many are in each of the five states, with attempts, and how many
+          model calls were made and how many were answered from a control's record
         - ``runs``: for each planned run its id and state, and the reasons where it isn't judged
         - ``demonstration``: why this is no result; empty where it may be one
         - ``cells``: for each agent, model and condition the states, and for each metric ``{numerator, denominator,
@@ -85,6 +86,9 @@ def _flow(plan: Plan, runs: Sequence[Mapping[str, Any]], known: Mapping[str, Rec
         "planned": len(plan.runs),
         **{s: count[s] for s in STATES},
         "valid": count["judged"] + count["unjudged"],
+        "calls": {
+            origin: sum(r["usage"]["calls"][origin] for r in known.values()) for origin in ("live", "replayed")
+        },
         "attempts": len(attempts),
         "rerun": sum(len(r["attempts"]) > 1 for r in known.values()),
         "attempts_by_state": dict(sorted(Counter(a["state"] for a in attempts).items())),

@@ -11,6 +11,7 @@ from aiohttp import web
 from searchsim.delivery import Matcher
 from searchsim.documents import Document
 from searchsim.engine import SearchEngine
+from searchsim.replay import Replay, normaliser
 from searchsim.trace import Event, fault
 from searchsim.upstream import Upstream
 from searchsim.world import World, Worlds
@@ -39,6 +40,7 @@ class Context:
         seed: What the gateway forces.
         control_token: What ``/_sim`` wants as bearer token; None for no token.
         matchers: Finds served documents in prompts, by world key.
+        replays: Where the model's answers come from, by world key; live where nothing is said.
     """
 
     worlds: Worlds
@@ -47,6 +49,7 @@ class Context:
     seed: int = 0
     control_token: str | None = None
     matchers: dict[str, Matcher] = field(default_factory=dict)
+    replays: dict[str, Replay] = field(default_factory=dict)
 
     @property
     def engine(self) -> SearchEngine:
@@ -70,6 +73,9 @@ class Context:
                         matcher.add(document)
 
         await fill()
+        for event in self.worlds.events(world.key):
+            if event["event"] == "model":
+                matcher.said(event["messages"], event["answer"])
         if self.worlds.find(world.key) is not world:
             return matcher
         if world.key in self.matchers:
@@ -78,6 +84,12 @@ class Context:
         # What was served while documents were fetched is in the trace by now.
         await fill()
         return matcher
+
+    def replay(self, world: World) -> Replay:
+        """Where the answers to a world's model calls come from."""
+        if world.key not in self.replays:
+            self.replays[world.key] = Replay(normalise=normaliser(world.key))
+        return self.replays[world.key]
 
     def note(self, world: World, documents: Iterable[Document]) -> None:
         """Take note of what was served, where a matcher has been asked for already; else the trace will tell it."""
@@ -88,6 +100,7 @@ class Context:
     def forget(self, key: str) -> None:
         """Forget what is remembered of an ended world."""
         self.matchers.pop(key, None)
+        self.replays.pop(key, None)
 
     def fault(self, world: World | None, *, where: str, status: int, message: str, planned: bool = False) -> None:
         """Put a fault on the world's record."""

@@ -85,7 +85,7 @@ async def _list(request: web.Request) -> web.Response:
     return _json({"worlds": [w.record() for w in request.app[CONTEXT].worlds.all()]})
 
 
-_FIELDS = ("task", "condition", "key", "documents", "last_list", "faults", "latency", "serper")
+_FIELDS = ("task", "condition", "key", "documents", "last_list", "faults", "latency", "serper", "results")
 _LARGEST_BODY = 16 << 20
 _DEEPEST = 64
 
@@ -103,7 +103,7 @@ async def _create(request: web.Request) -> web.Response:
     if wrong := _wrong(body):
         return error(400, wrong[1], wrong[0])
     try:
-        more = {name: body.get(name) for name in ("key", "last_list", "faults", "latency")}
+        more = {name: body.get(name) for name in ("key", "last_list", "faults", "latency", "results")}
         more["serper"] = _serper(worlds, body)
         if body.get("documents") is None:
             world = worlds.create(body["task"], body.get("condition"), **more)
@@ -149,6 +149,7 @@ def _wrong(body: Any) -> tuple[str | None, str] | None:
         "key": (str, "a string"),
         "documents": (list, "an array of ids or documents"),
         "last_list": (int, "a number"),
+        "results": (int, "a number"),
     }
     for name, (kind, meaning) in kinds.items():
         if body.get(name) is not None and not isinstance(body[name], kind):
@@ -165,7 +166,7 @@ async def full_record(worlds: Worlds, world: World) -> dict[str, Any]:
     return {
         **world.record(),
         "observation": observation(events).record(),
-        "exposure": exposure(events, world.plan.documents).record(),
+        "exposure": exposure(events, list(world.documents())).record(),
         "valid": not why,
         "reasons": why,
     }

@@ -84,6 +84,9 @@ class Contract:
         factors: What varies.
         fixed: What is held.
         control: What makes a control.
+        counterfactual: Whether a treated run gets its control's answers where it asked the same: see
+            `searchsim.replay`.
+        handshake: Whether each agent's wiring is proved before the first run.
         judge: A model, or None for the lexical judge.
         contrasts: Which pairs are compared.
         attempts: How often a run is tried.
@@ -107,6 +110,8 @@ class Contract:
     repetitions: int
     temperature: float
     seed: int
+    counterfactual: bool
+    handshake: bool
     judge: ModelSpec | None
     metrics: tuple[str, ...]
     contrasts: tuple[str, ...]
@@ -222,6 +227,8 @@ def parse(data: dict[str, Any], where: str, *, models: list[str] | None = None, 
         repetitions=int(data["repetitions"]),
         temperature=data.get("temperature", 0.0),
         seed=data.get("seed", 0),
+        counterfactual=data.get("answers", "counterfactual") == "counterfactual",
+        handshake=bool(data.get("handshake", True)),
         judge=judge,
         metrics=tuple(data["metrics"]),
         contrasts=tuple(data.get("contrasts", CONTRASTS)),
@@ -271,6 +278,13 @@ def _check_factors(data: Mapping[str, Any], where: str) -> None:
             )
     if control.get("budget") != 0:
         raise ContractError(where, "control", "a control has no misleading documents: give it budget 0")
+    if data.get("answers") == "live":
+        for name, levels in [*varied.items(), *((n, [v]) for n, v in fixed.items())]:
+            for level in levels:
+                if known[name].factor.needs.get(known[name].factor.level(level)):
+                    raise ContractError(
+                        where, "answers", f"{name} {level} must know the control's last list: it needs counterfactual"
+                    )
     if 0 in varied.get("budget", ()):
         raise ContractError(where, "factors.budget", "0 is among them: leave it out, the control is run anyway")
 

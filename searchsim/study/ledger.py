@@ -3,8 +3,10 @@
     contract.yaml    the contract, as it is in force
     plan.json        the planned runs and the terms they are made on, written before the first of them
     attempts.jsonl   a line when an attempt starts, and one when it ends; appended, never changed
+    handshakes.jsonl a line for each agent and model whose wiring was proved
     verdicts.jsonl   verdicts given afterwards; appended, never changed
     worlds.sqlite    the worlds of all attempts, with their traces
+    answers.sqlite   the model's answers: controls' are shared by the runs that they are controls of
     *.eval           Inspect's logs: each run's transcript, record and first verdict (``inspect view`` opens them)
 
 Records are read from Inspect's logs. An attempt that had ended before its process was killed, and that the logs lack,
@@ -14,8 +16,8 @@ and its events in the store.
 
 from __future__ import annotations
 
+import ast
 import fcntl
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,6 +37,7 @@ from searchsim.injection import load_factors
 from searchsim.judge import Verdict
 from searchsim.judge.verdict import IDENTITY
 from searchsim.records import Record, check, digest, seen
+from searchsim.replay import steps
 from searchsim.store import SqliteStore
 from searchsim.study.contract import Contract, contract_hash, parse
 from searchsim.study.matrix import Plan
@@ -114,7 +117,7 @@ class RunLog:
     Attributes:
         records: By run.
         failures: Runs that ended in an error instead, with the error.
-        waiting: Runs that weren't begun since the cost had reached its limit.
+        waiting: Runs that weren't begun, with what they wait for.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -147,8 +150,17 @@ class RunLog:
                     # In a log that was broken off, what was under way is no failure.
                     self.failures[run] = " ".join(sample.error.message.split())[:500]
         # What wasn't begun is none either.
-        self.waiting = {k: v for k, v in self.failures.items() if v.startswith(RunWaitsError.__name__)}
+        self.waiting = {k: _why(v) for k, v in self.failures.items() if v.startswith(RunWaitsError.__name__)}
         self.failures = {k: v for k, v in self.failures.items() if k not in self.waiting}
+
+
+def _why(error: str) -> str:
+    """What a run waits for, from the error as Inspect keeps it: its representation."""
+    inner = error.removeprefix(RunWaitsError.__name__).strip()
+    try:
+        return str(ast.literal_eval(inner))
+    except (ValueError, SyntaxError):
+        return inner.strip("()'\"")
 
 
 class Ledger:
@@ -300,6 +312,14 @@ class Ledger:
                 log.invalidated = True
                 write_eval_log(log, info.name)
 
+    def append_handshake(self, line: Mapping[str, Any]) -> None:
+        """Keep a handshake that succeeded."""
+        _append(self.folder / "handshakes.jsonl", {**line, "at": _now()})
+
+    def handshakes(self) -> list[dict[str, Any]]:
+        """All handshakes: agent, version, model, task, nonce, searches, calls, at."""
+        return list(_lines(self.folder / "handshakes.jsonl"))
+
     def append_verdict(self, record: Record, verdict: Verdict) -> None:
         """Keep a verdict that was given afterwards."""
         line = {"run": record["run"], "at": _now(), "verdict": verdict.record(), "canary": record["canary"]}
@@ -350,7 +370,7 @@ class Ledger:
         with closing(SqliteStore(path if path.is_file() else None)) as store:
             worlds = dict(store.worlds())
             for record in records:
-                wrong = _differs(record, store, worlds.get(record["world"]))
+                wrong = _differs(record, store, worlds)
                 if wrong and record["status"] != "failed":
                     reasons = [*record["reasons"], wrong]
                     record = {**record, "status": "invalid", "reasons": reasons, "verdict": None}
@@ -387,13 +407,14 @@ def _terms(contract: Contract) -> dict[str, Any]:
     return {
         "judge": judge_identity(contract.judge),
         "factors": load_factors().sources,
-        "agents": {a.name: hashlib.sha256(scripts[a.name].path.read_bytes()).hexdigest() for a in contract.agents},
+        "agents": {a.name: scripts[a.name].version(a.settings) for a in contract.agents},
         "canary": contract.corpus.canary,
     }
 
 
-def _differs(record: Record, store: SqliteStore, world: Mapping[str, Any] | None) -> str:
-    """How a record disagrees with its trace; empty where it doesn't."""
+def _differs(record: Record, store: SqliteStore, worlds: Mapping[str, Mapping[str, Any]]) -> str:
+    """How a record disagrees with its trace, or with its control's; empty where it doesn't."""
+    world, control = worlds.get(record["world"]), record["answers"]["control"]
     if world is None:
         return "its trace isn't in the study's store any more"
     events = list(store.events(record["world"]))
@@ -405,6 +426,10 @@ def _differs(record: Record, store: SqliteStore, world: Mapping[str, Any] | None
     for name, value in seen(events, _pool(world), record["report"]).items():
         if orjson.dumps(value, option=orjson.OPT_SORT_KEYS) != orjson.dumps(record[name], option=orjson.OPT_SORT_KEYS):
             return f"its record's {name} aren't what its trace says"
+    if control is not None and record["status"] == "valid":
+        if control not in worlds:
+            return "its control's trace isn't in the study's store any more"
+        return "; ".join(steps(events).differs(steps(store.events(control))))
     return ""
 
 

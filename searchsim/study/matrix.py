@@ -11,13 +11,12 @@ from typing import Any
 import orjson
 
 from searchsim import stats
+from searchsim.counterfactual import CONTROL, control_condition
 from searchsim.errors import ConditionError, ContractError
 from searchsim.injection import Level, load_factors
 from searchsim.study.contract import Contract
 
 __all__ = ["CONTROL", "Plan", "PlannedRun", "estimate", "plan", "power", "sides"]
-
-CONTROL = "control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,8 @@ def _conditions(contract: Contract) -> dict[str, dict[str, Level]]:
     names = list(contract.factors)
     # A control has no documents to rank or to date: for what varies it takes the first level, which changes nothing.
     first = {name: levels[0] for name, levels in contract.factors.items()}
-    found = {CONTROL: {**contract.fixed, **first, **contract.control}}
+    control = {**contract.fixed, **first, **contract.control}
+    found = {CONTROL: control_condition(load_factors(), control)}
     for levels in product(*contract.factors.values()):
         label = ",".join(f"{n}={v}" for n, v in zip(names, levels, strict=True)) or "treated"
         found[label] = {**contract.fixed, **dict(zip(names, levels, strict=True))}

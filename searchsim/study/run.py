@@ -7,6 +7,7 @@ import importlib.metadata
 import logging
 import secrets
 import sys
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -16,18 +17,22 @@ from typing import TYPE_CHECKING
 
 from searchsim import __version__, agent
 from searchsim.agent import Adapter
+from searchsim.agent.run import RESULTS
+from searchsim.counterfactual import CONTROL, Recording, needs_control
 from searchsim.engine.opening import EngineChoice, open_embedded, open_engine
 from searchsim.errors import AgentError, SearchsimError, UsageError
 from searchsim.judge import Judge
 from searchsim.judge.verdict import unjudged
 from searchsim.records import Record, brief, check, seen, state
+from searchsim.replay import Answers, Lane, Mode
 from searchsim.server.app import running
 from searchsim.server.context import Context
 from searchsim.store import SqliteStore
 from searchsim.study.contract import AgentSpec, Contract, ModelSpec
+from searchsim.study.handshakes import shake_hands
 from searchsim.study.ledger import SCORER, Attempts, Ledger, RunLog, RunWaitsError
 from searchsim.study.matrix import Plan, PlannedRun
-from searchsim.study.models import Models
+from searchsim.study.models import Models, settings_hash
 from searchsim.study.upstream import InspectUpstream
 from searchsim.world import World, Worlds
 
@@ -84,6 +89,8 @@ def run(
     tell(study.begin(log.records), None)
     if not missing:
         return log
+    if contract.handshake:
+        shake_hands(contract, ledger)
     with Models() as models:
         study.prepare(models)
         ledger.reopen(missing)
@@ -148,9 +155,13 @@ class _Study:
         self.agents = {a.name: a for a in contract.agents}
         self.specs = {m.name: m for m in contract.models}
         self.adapters: dict[str, tuple[Adapter, Path]] = {}
+        self.versions: dict[str, str] = {}
+        self.planned = {p.run: p for p in plan.runs}
+        self._under_way: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.judge: Judge
         self._worlds: Worlds | None = None
         self._store: SqliteStore
+        self._answers: Answers
 
     def begin(self, records: Mapping[str, Record]) -> Progress:
         """Take stock of what is there."""
@@ -166,13 +177,16 @@ class _Study:
         for spec in self.contract.models:
             models.model(spec)
         self.adapters = {name: agent.prepare(name) for name in self.agents}
+        self.versions = {name: self.adapters[name][0].version(of.settings) for name, of in self.agents.items()}
         self._store = SqliteStore(self.attempts.path.with_name("worlds.sqlite"))
+        self._answers = Answers(self.attempts.path.with_name("answers.sqlite"))
         if self.choice.name == "tantivy":
             self._worlds = Worlds(self.contract.corpus, open_embedded(self.contract.corpus), self._store, take_up=False)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Let go of the stores."""
         self._store.close()
+        self._answers.close()
 
     def tasks(self, models: Models) -> list[Task]:
         """The Inspect tasks. They are the same ones whenever the study is taken up again."""
@@ -237,19 +251,45 @@ class _Study:
 
     async def carry_out(self, planned: PlannedRun, of: AgentSpec, spec: ModelSpec, model: Model) -> Record:
         """Make a run, as often as the contract says, and give its record, unjudged."""
-        kept = self.attempts.ended(planned.run)
-        while kept is None or self._again(planned.run, kept):
-            limit = self.contract.cost_limit
-            if limit is not None and (self.progress.cost or 0) >= limit:
-                raise RunWaitsError(f"the contract's cost limit of {limit} US dollars is reached")
-            kept = await self._attempt(planned, of, spec, model)
-        return {**kept, "attempts": self.attempts.of(planned.run)}
+        # A control is asked for by its own sample and by those that share its answers.
+        async with self._under_way[planned.run]:
+            kept = self.attempts.ended(planned.run)
+            while kept is None or self._again(planned.run, kept):
+                limit = self.contract.cost_limit
+                if limit is not None and (self.progress.cost or 0) >= limit:
+                    raise RunWaitsError(f"the contract's cost limit of {limit} US dollars is reached")
+                kept = await self._attempt(planned, of, spec, model)
+            return {**kept, "attempts": self.attempts.of(planned.run)}
+
+    async def _recording(self, planned: PlannedRun, of: AgentSpec, spec: ModelSpec, model: Model) -> Recording | None:
+        """Where a run's answers come from: the control's are recorded, and a treated run shares them."""
+        if not self.contract.counterfactual:
+            return None
+        corpus = self.contract.corpus
+        lane = Lane(
+            f"{corpus.name}@{corpus.hash}/{self.contract.engine}",
+            planned.task,
+            planned.agent,
+            self.versions[planned.agent],
+            f"{planned.model}@{settings_hash(spec)}",
+            planned.repetition,
+        )
+        if planned.control:
+            return Recording(self._answers, lane, Mode.RECORD)
+        control = await self.carry_out(self.planned[_control_of(planned)], of, spec, model)
+        if control["status"] != "valid":
+            raise RunWaitsError(f"its control run {control['run']} is {control['status']}")
+        recording = Recording(self._answers, lane, Mode.COUNTERFACTUAL, control["world"])
+        if recording.control() is None:
+            raise RunWaitsError(f"the answers of its control run {control['run']} aren't in answers.sqlite any more")
+        return recording
 
     def _again(self, run: str, record: Record) -> bool:
         made = sum(a["state"] != "interrupted" for a in self.attempts.of(run))
         return record["status"] in self.contract.rerun_on and made < self.contract.attempts
 
     async def _attempt(self, planned: PlannedRun, of: AgentSpec, spec: ModelSpec, model: Model) -> Record:
+        recording = await self._recording(planned, of, spec, model)
         async with self._opened() as worlds:
             upstream = InspectUpstream(model, spec.name, demonstration=spec.demonstration)
             context = Context(
@@ -260,7 +300,9 @@ class _Study:
                 # The agent must not be able to read what is planned for it.
                 control_token=secrets.token_hex(16),
             )
-            world = worlds.create(planned.task, planned.condition)
+            needed = recording is not None and needs_control(worlds.factors, planned.condition)
+            last_list = recording.last_list() if recording is not None and needed else None
+            world = worlds.create(planned.task, planned.condition, last_list=last_list, results=RESULTS)
             number = len(self.attempts.of(planned.run)) + 1
             self.attempts.start(planned.run, number, world.key)
             loop = asyncio.get_running_loop()
@@ -276,11 +318,12 @@ class _Study:
                         world,
                         settings=of.settings,
                         timeout=self.contract.seconds,
+                        recording=recording,
                     )
             except AgentError as error:
                 failure = str(error)
             seconds = round(loop.time() - begun, 1)
-            record = self._record(planned, spec, worlds, world, made, failure, seconds)
+            record = self._record(planned, spec, worlds, world, recording, made, failure, seconds)
             self.attempts.end(planned.run, number, seconds, record)
             return record
 
@@ -302,6 +345,7 @@ class _Study:
         spec: ModelSpec,
         worlds: Worlds,
         world: World,
+        recording: Recording | None,
         made: agent.Run | None,
         failure: str,
         seconds: float,
@@ -310,7 +354,9 @@ class _Study:
         events = list(worlds.events(world.key))
         report = made.report if made else ""
         found = seen(events, list(world.documents()), report)
-        usage = [e["usage"] for e in events if e["event"] == "model"]
+        # What was answered from the record has cost nothing.
+        calls = Counter(e["origin"] for e in events if e["event"] == "model")
+        usage = [e["usage"] for e in events if e["event"] == "model" and e["origin"] == "live"]
         prompt = sum(u.get("prompt_tokens", 0) for u in usage)
         completion = sum(u.get("completion_tokens", 0) for u in usage)
         return {
@@ -341,10 +387,15 @@ class _Study:
             "report": report,
             "verdict": None,
             "usage": {
-                "calls": {"live": len(usage), "replayed": 0},
+                "calls": {"live": calls["live"], "replayed": calls["replayed"]},
                 "prompt_tokens": prompt,
                 "completion_tokens": completion,
                 "cost": spec.cost(prompt, completion),
+            },
+            "answers": {
+                "mode": "live" if recording is None else recording.mode.value,
+                "control": recording.of if recording is not None else None,
+                "saved": calls["replayed"] / calls.total() if calls else None,
             },
             "seconds": seconds,
             "versions": {**_versions(), **(made.versions if made else {})},
@@ -383,6 +434,11 @@ class _Study:
             self.progress.cost += sum(c for c in costs if c is not None)
         else:
             self.progress.cost = None
+
+
+def _control_of(planned: PlannedRun) -> str:
+    """The id of a run's control."""
+    return f"{planned.agent}/{planned.model}/{CONTROL}/{planned.task}/{planned.repetition}"
 
 
 def _score(record: Record) -> Score:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
+from searchsim import embedding
 from searchsim.errors import UpstreamError
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class InspectUpstream:
     Make it where the sample is worked on: the context of that place is the one that calls are booked on.
     """
 
+    streams = False
+
     def __init__(self, model: Model, name: str, *, demonstration: bool = False) -> None:
         """Make an upstream.
 
@@ -84,6 +87,18 @@ class InspectUpstream:
         """See `Upstream.stream`. Inspect answers whole, so the stream has a chunk for each choice."""
         answer = await self.chat(body)
         yield _chunks(answer)
+
+    async def complete(self, body: Mapping[str, Any]) -> None:
+        """See `Upstream.complete`. Inspect's models chat."""
+
+    @asynccontextmanager
+    async def stream_complete(self, body: Mapping[str, Any]) -> AsyncIterator[None]:
+        """See `Upstream.stream_complete`."""
+        yield None
+
+    async def embed(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Upstream.embed`. Inspect's models embed nothing: words are counted instead."""
+        return embedding.embedded(body["input"], body.get("encoding_format"))
 
     async def models(self) -> list[str]:
         """See `Upstream.models`."""

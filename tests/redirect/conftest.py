@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from searchsim.agent import _uv
+from searchsim.agent.adapter import uv
 from searchsim.redirect import findings
 from searchsim.redirect.environment import environment
 from searchsim.redirect.findings import Findings
@@ -91,5 +91,5 @@ def extras(tmp_path_factory: pytest.TempPathFactory) -> str:
         ["venv", "--quiet", "--python", sys.executable, str(folder)],
         ["pip", "install", "--quiet", "--python", python, "aiohttp", "ddgs", "httplib2", "uvloop"],
     ):
-        subprocess.run([_uv(), *command], check=True, env={**os.environ, "UV_PYTHON_DOWNLOADS": "never"})
+        subprocess.run([uv(), *command], check=True, env={**os.environ, "UV_PYTHON_DOWNLOADS": "never"})
     return python

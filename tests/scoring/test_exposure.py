@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from searchsim.documents import Document
 from searchsim.scoring.exposure import citations, exposure, observation
 from searchsim.trace import Event
 
@@ -28,12 +29,16 @@ def test_observation() -> None:
 
 def test_five_marginals_and_no_funnel() -> None:
     urls = {"m1": "https://a.org/1", "m2": "https://a.org/2", "m3": "https://www.a.org/3/"}
-    got = exposure(EVENTS, list(urls), "See [3](http://a.org/3?utm_source=x) for more.", urls)
+    pool = [
+        Document(id=i, url=u, title=f"Title of {i}", body="Body.", source_name="S", kind="paper", language="en")
+        for i, u in urls.items()
+    ]
+    got = exposure(EVENTS, pool, "See [3](http://a.org/3?utm_source=x) for more.")
     assert got.served == ["m1", "m2"]
     assert got.delivered == ["m1"]
     assert got.opened == ["m2"]
     assert got.cited == ["m3"], "cited, though never served"
-    assert exposure(EVENTS, list(urls)).cited is None
+    assert exposure(EVENTS, pool).cited is None
 
 
 def test_citations_of_usual_kinds() -> None:

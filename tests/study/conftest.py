@@ -42,6 +42,7 @@ def data(quickstart: Corpus) -> ContractData:
         "agents": [{"name": "scripted", "expected": {"calls": 1, "input_tokens": 11, "output_tokens": 7}}],
         "models": ["local"],
         "repetitions": 1,
+        "handshake": False,
         "judge": "lexical",
         "metrics": ["fcar", "mer", "ecar"],
         "limits": {"parallel": 2},

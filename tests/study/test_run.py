@@ -48,6 +48,8 @@ def comparable(found: dict[str, dict[str, Any]]) -> dict[str, bytes]:
         timeless = {
             "searches": [{k: v for k, v in s.items() if k != "at"} for s in record["searches"]],
             "fetches": [{k: v for k, v in f.items() if k != "at"} for f in record["fetches"]],
+            # Which world the control was made in changes; that there was one doesn't.
+            "answers": {**record["answers"], "control": record["answers"]["control"] is not None},
         }
         rest = {k: v for k, v in record.items() if k not in CHANGING}
         kept[run] = orjson.dumps({**rest, **timeless}, option=orjson.OPT_SORT_KEYS)
@@ -166,6 +168,8 @@ async def test_planted_faults_show_up_as_what_they_are(
         "tasks": ["bicycle-stability"],
         "agents": agents,
         "judge": {"model": judge},
+        # A run whose control isn't valid waits; here each is to fail in its own way.
+        "answers": "live",
         "reruns": {"attempts": 2, "after": ["failed"]},
     }
     contract, folder = written(data), tmp_path / "study"

@@ -38,6 +38,7 @@ _KEPT = (
     "SEARCHSIM_REDIRECT_MODEL",
     "SEARCHSIM_REDIRECT_ALLOW",
     "SEARCHSIM_REDIRECT_LOG",
+    "SEARCHSIM_REDIRECT_CLOCK",
     # Programs that no hook can enter often keep to these: the simulation refuses what they bring.
     "HTTP_PROXY",
     "HTTPS_PROXY",

@@ -15,6 +15,10 @@ if os.environ.get("SEARCHSIM_REDIRECT_URL"):
                 _log.write('{"event": "unhooked", "command": "Python %d.%d"}\n' % sys.version_info[:2])  # noqa: UP031
     else:
         try:
+            if os.environ.get("SEARCHSIM_REDIRECT_CLOCK"):
+                import _searchsim_clock  # type: ignore[import-not-found]
+
+                _searchsim_clock.install(os.environ["SEARCHSIM_REDIRECT_CLOCK"])
             import _searchsim_hook  # type: ignore[import-not-found]
 
             _searchsim_hook.install()

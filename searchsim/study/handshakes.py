@@ -1,0 +1,61 @@
+"""The handshakes of a study: each agent's wiring is proved once for each model, before the first run."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import closing
+
+from searchsim import agent
+from searchsim.engine.opening import open_embedded
+from searchsim.server.app import running
+from searchsim.server.context import Context
+from searchsim.store import SqliteStore
+from searchsim.study.contract import AgentSpec, Contract, ModelSpec
+from searchsim.study.ledger import Ledger
+from searchsim.study.models import Models
+from searchsim.study.upstream import InspectUpstream
+from searchsim.world import Worlds
+
+__all__ = ["shake_hands"]
+
+
+def shake_hands(contract: Contract, ledger: Ledger) -> None:
+    """Prove what hasn't been proved, and keep it.
+
+    Raises:
+        AgentError: An agent's traffic doesn't go through its world; none of its runs would count.
+    """
+    known = {(h["agent"], h["version"], h["model"]) for h in ledger.handshakes()}
+    for of in contract.agents:
+        version = agent.adapters()[of.name].version(of.settings)
+        for spec in contract.models:
+            if (of.name, version, spec.name) not in known:
+                found = asyncio.run(_shake(contract, of, spec))
+                ledger.append_handshake({**found, "version": version, "model": spec.name})
+
+
+async def _shake(contract: Contract, of: AgentSpec, spec: ModelSpec) -> dict[str, object]:
+    # Models of its own: a client is bound to the loop that it was first used in.
+    with Models() as models, closing(SqliteStore()) as store:
+        upstream = InspectUpstream(models.model(spec), spec.name, demonstration=spec.demonstration)
+        # Whether traffic arrives is no matter of the engine.
+        worlds = Worlds(contract.corpus, open_embedded(contract.corpus), store)
+        context = Context(
+            worlds,
+            upstream,
+            temperature=contract.temperature,
+            seed=contract.seed,
+            control_token=secrets.token_hex(16),
+        )
+        async with running(context) as url:
+            adapter, python = await asyncio.to_thread(agent.prepare, of.name)
+            return await agent.handshake(
+                context,
+                url,
+                adapter,
+                python,
+                contract.tasks[0],
+                settings=of.settings,
+                timeout=contract.seconds,
+            )

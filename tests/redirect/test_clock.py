@@ -1,0 +1,93 @@
+"""The stopped clock, in every Python that is there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from searchsim.redirect.environment import HOOK
+
+MOMENT = "2026-03-01T12:00:00"
+_PYTHONS = [sys.executable, *map(str, sorted(Path.home().glob(".pyenv/versions/3.*/bin/python")))]
+PROGRAM = """
+import datetime, json, pickle, time
+from datetime import date, datetime as imported
+
+class Own(datetime.datetime):
+    pass
+
+before = time.time()
+told = [
+    datetime.datetime.now().isoformat(), imported.now(datetime.timezone.utc).isoformat(), imported.today().isoformat(),
+    imported.utcnow().isoformat(), date.today().isoformat(), time.strftime("%Y-%m-%d %H:%M:%S"), time.ctime(),
+    list(time.localtime())[:6], list(time.gmtime())[:6], time.asctime(),
+]
+print(json.dumps({
+    "told": told,
+    "same types": type(imported.now()) is datetime.datetime and isinstance(Own.now(), Own)
+    and pickle.loads(pickle.dumps(imported.now())) == imported.now(),
+    "others": [time.strftime("%Y", time.gmtime(0)), time.gmtime(86400)[:3], datetime.date.fromtimestamp(0).year],
+    "runs on": time.time() >= before > 1.7e9,
+}))
+"""
+TOLD = [
+    "2026-03-01T12:00:00",
+    "2026-03-01T12:00:00+00:00",
+    "2026-03-01T12:00:00",
+    "2026-03-01T12:00:00",
+    "2026-03-01",
+    "2026-03-01 12:00:00",
+    "Sun Mar  1 12:00:00 2026",
+    [2026, 3, 1, 12, 0, 0],
+    [2026, 3, 1, 12, 0, 0],
+    "Sun Mar  1 12:00:00 2026",
+]
+
+
+def _new_enough(python: str) -> bool:
+    version = Path(python).resolve().parent.parent.name.split(".")
+    return python == sys.executable or (len(version) > 1 and version[1].isdigit() and int(version[1]) >= 8)
+
+
+@pytest.mark.parametrize("python", [p for p in _PYTHONS if _new_enough(p)])
+def test_what_programs_print_stands_still_and_what_they_measure_does_not(python: str) -> None:
+    env = {
+        "PYTHONPATH": str(HOOK),
+        "SEARCHSIM_REDIRECT_URL": "http://127.0.0.1:9",
+        "SEARCHSIM_REDIRECT_WORLD": "k",
+        "SEARCHSIM_REDIRECT_CLOCK": MOMENT,
+        "TZ": "UTC",
+    }
+    command = [python, "-W", "ignore", "-c", PROGRAM]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert found["told"] == TOLD
+    assert found["others"] == ["1970", [1970, 1, 2], 1970]
+    assert found["same types"] and found["runs on"]
+
+
+def test_children_inherit_it() -> None:
+    program = (
+        "import subprocess, sys\n"
+        "print(subprocess.run([sys.executable, '-c', 'import datetime; print(datetime.date.today())'], env={}, "
+        "capture_output=True, text=True).stdout)"
+    )
+    env = {
+        "PYTHONPATH": str(HOOK),
+        "SEARCHSIM_REDIRECT_URL": "http://127.0.0.1:9",
+        "SEARCHSIM_REDIRECT_WORLD": "k",
+        "SEARCHSIM_REDIRECT_CLOCK": MOMENT,
+    }
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "2026-03-01"
+
+
+def test_a_clock_that_cannot_be_stopped_ends_the_program() -> None:
+    env = {"PYTHONPATH": str(HOOK), "SEARCHSIM_REDIRECT_URL": "http://x", "SEARCHSIM_REDIRECT_CLOCK": "noon"}
+    done = subprocess.run([sys.executable, "-c", "print('on')"], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 70
+    assert "on" not in done.stdout
