@@ -43,10 +43,11 @@ SMALL = {
     "note_characters": 420,
     "context": 4096,
 }
+# Ten results and three appended: a smaller number would cut off what may be appended to a list.
 LARGE = {
     "steps": 5,
-    "results": 10,
-    "shown": 10,
+    "results": 13,
+    "shown": 13,
     "titles": True,
     "pages": 2,
     "page_characters": 6000,
