@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from searchsim.corpus import Corpus
-from searchsim.delivery import Matcher
+from searchsim.delivery import PROMPT, Matcher
 from searchsim.documents import Document
 from searchsim.engine.embedded import EmbeddedEngine
 from searchsim.text import snippet
@@ -167,3 +167,25 @@ async def test_a_document_served_later_makes_a_run_ambiguous(quickstart: Corpus,
     assert (await matcher.find(user(one.body[:800]))).documents == [one.id]
     matcher.add(two)
     assert (await matcher.find(user(one.body[:800]))).documents == []
+
+
+async def test_a_raw_prompt_is_read_without_the_models_own_words(engine: EmbeddedEngine, quickstart: Corpus) -> None:
+    """WebThinker's prompts are one text, in which results stand between what the model said before."""
+    documents = list(quickstart.documents())[:3]
+    matcher = Matcher(engine)
+    for document in documents:
+        matcher.add(document)
+    texts = [" ".join(d.body.split()[:30]) for d in documents]
+
+    def prompt(text: str) -> list[dict[str, str]]:
+        return [{"role": "system", "content": "Think."}, {"role": PROMPT, "content": text}]
+
+    first = "Question."
+    said = f"<think>I remember {texts[0]}</think>\nI conclude: {texts[0]}"
+    matcher.said(prompt(first), said)
+    goes_on = f"{first}{said.replace('</think>' + chr(10), '')}\nResults: {texts[1]}"
+    assert (await matcher.find(prompt(goes_on))).documents == [documents[1].id], "its own words aren't delivered to it"
+    # What it said in another conversation was put before it by the agent.
+    other = f"Another question. An assistant's summary: {texts[0]}"
+    assert (await matcher.find(prompt(other))).documents == [documents[0].id]
+    assert (await matcher.find([{"role": "user", "content": said}])).documents == [documents[0].id]

@@ -303,3 +303,19 @@ async def test_factors_that_change_while_a_server_runs_change_nothing(
     monkeypatch.setenv("SEARCHSIM_HOME", str(tmp_path))
     assert (await ask(worlds, world, "bicycle")).items
     assert await reasons(worlds, world, list(worlds.events(world.key))) == []
+
+
+async def test_a_world_caps_the_results_of_a_page(worlds: Worlds) -> None:
+    world = worlds.create(TASK, {"budget": 3, "stage": "cold_start"}, key="capped", results=5)
+    answer = await worlds.search(world, dialect="serper", endpoint="search", text="bicycle wheels", k=13)
+    assert len(answer.items) == 5
+    later = await worlds.search(world, dialect="serper", endpoint="search", text="bicycle wheels", k=13, page=2)
+    assert len(later.items) == 5 and not {i.document.id for i in later.items} & {
+        i.document.id for i in answer.items if not i.injected
+    }
+    assert [e["k"] for e in worlds.events("capped")] == [5, 5]
+    last = worlds.create(TASK, {"stage": "pre_synthesis"}, key="last", results=5, last_list=1)
+    assert len((await worlds.search(last, dialect="serper", endpoint="search", text="bicycle wheels", k=13)).items) == 8
+    for wrong in (0, 101, True):
+        with pytest.raises(ConditionError, match="results is a number"):
+            worlds.create(TASK, results=wrong)

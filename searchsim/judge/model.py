@@ -16,7 +16,7 @@ from searchsim.errors import UpstreamError
 from searchsim.judge.lexical import sentences
 from searchsim.judge.verdict import Verdict, unjudged
 
-__all__ = ["Ask", "ModelJudge", "Reply", "prompt_hash"]
+__all__ = ["Ask", "ModelJudge", "Reply", "prompt_hash", "read_answer"]
 
 Reply = tuple[str, Mapping[str, int]]
 """A model's text, and its usage: prompt_tokens, completion_tokens."""
@@ -124,7 +124,7 @@ class ModelJudge:
             usage["calls"] += 1
             for name in ("prompt_tokens", "completion_tokens"):
                 usage[name] += used.get(name, 0)
-            answer, fault = _parse(text)
+            answer, fault = read_answer(text, "judgement")
             fault = fault or _wrong(answer, report, blueprint)
             if not fault:
                 return Verdict(
@@ -170,8 +170,16 @@ def _listed(claims: Sequence[Claim]) -> str:
     return "\n".join(f"- {c.id}: {c.text}" for c in claims) or "(none given)"
 
 
-def _parse(text: str) -> tuple[dict[str, Any], str]:
-    """The JSON object in an answer, code fences and thoughts before it left out; and what is wrong with it."""
+def read_answer(text: str, kind: str) -> tuple[dict[str, Any], str]:
+    """The JSON object in a model's answer, code fences and thoughts before it left out; and what is wrong with it.
+
+    Args:
+        text: The answer.
+        kind: The name of the schema that the object keeps to.
+
+    Returns:
+        The object, empty where something is wrong; what is wrong, empty where nothing is.
+    """
     # Thoughts are no answer: not those before a lone closing mark, nor those that were cut off.
     bare = re.sub(r"(?s)^.*</think>|<think>.*", "", text)
     start = bare.find("{")
@@ -183,7 +191,7 @@ def _parse(text: str) -> tuple[dict[str, Any], str]:
         return {}, f"its JSON can't be read ({error})"
     if "{" in bare[start + end :]:
         return {}, "it holds more than one JSON object"
-    wrong = [f"{field}: {message}" for field, message in faults_in("judgement", found)]
+    wrong = [f"{field}: {message}" for field, message in faults_in(kind, found)]
     return (found, "") if not wrong else ({}, "; ".join(wrong[:3]))
 
 

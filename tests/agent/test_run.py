@@ -214,7 +214,7 @@ def test_environments_that_cannot_be_made(tmp_path: Path) -> None:
     path.write_text('# /// script\n# dependencies = ["searchsim-no-such-package==99"]\n# ///\n')
     with pytest.raises(AgentError, match="can't be made"):
         agent.prepare(str(path))
-    with pytest.raises(UsageError, match="there are: planner"):
+    with pytest.raises(UsageError, match="there are: command, deerflow1"):
         agent.prepare("absent")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,33 @@ def test_a_clock_that_cannot_be_stopped_ends_the_program() -> None:
     done = subprocess.run([sys.executable, "-c", "print('on')"], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 70
     assert "on" not in done.stdout
+
+
+NODE = """
+class Own extends Date {}
+const before = Date.now();
+console.log(JSON.stringify({
+  told: [new Date().toISOString(), Date(), new Own().toISOString()],
+  others: [new Date(0).toISOString(), new Date(2020, 0, 2).getFullYear(), Date.UTC(1970, 0, 1)],
+  same: [new Date() instanceof Date, new Own() instanceof Own, new Own() instanceof Date],
+  runs: Date.now() >= before && before > 1.7e12,
+}));
+"""
+
+
+def test_nodes_clock_stands_still_too() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node isn't there")
+    env = {
+        "NODE_OPTIONS": f'--require "{HOOK / "preload.cjs"}"',
+        "SEARCHSIM_REDIRECT_URL": "http://127.0.0.1:9",
+        "SEARCHSIM_REDIRECT_CLOCK": MOMENT,
+        "TZ": "UTC",
+    }
+    done = subprocess.run([node, "-e", NODE], env=env, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert found["told"][0] == found["told"][2] == "2026-03-01T12:00:00.000Z"
+    assert found["told"][1].startswith("Sun Mar 01 2026 12:00:00")
+    assert found["others"] == ["1970-01-01T00:00:00.000Z", 2020, 0]
+    assert found["same"] == [True, True, True] and found["runs"]

@@ -49,3 +49,26 @@ def test_citations_of_usual_kinds() -> None:
     assert citations(report) == [
         "https://a.org/x_(1)", "https://b.org/y", "https://c.org/z", "https://d.org/w", "https://e.org/v?q=1&r=2",
     ]  # fmt: skip
+
+
+def test_a_document_is_cited_by_its_title_too() -> None:
+    pool = [
+        Document(id=i, url=f"https://a.org/{i}", title=t, body="B.", source_name="S", kind="paper", language="en")
+        for i, t in (
+            ("whole", "Gyroscopic Torque in Steady-State Riding"),
+            ("short", "Bicycle stability"),
+            ("part", "Gyroscopic Torque in Steady-State Riding and Braking"),
+            ("chinese", "赵州桥桥台木桩的年代测定"),
+        )
+    ]
+    report = "See “Gyroscopic torque in  steady-state riding”, on bicycle stability; 另见《赵州桥桥台木桩的年代测定》。"
+    assert exposure([], pool, report).cited == ["whole", "chinese"]
+
+
+def test_searches_after_the_first_injected_list() -> None:
+    def listed(number: int, injected: bool) -> Event:
+        return {"event": "search", "list": number, "displaced": [], "served": [{"document": "m", "injected": injected}]}
+
+    assert observation([listed(1, False)]).searches_after_injection is None
+    events = [listed(1, False), listed(2, True), listed(3, False), listed(3, False), listed(4, True)]
+    assert observation(events).searches_after_injection == 2, "distinct lists; a repeat is none"

@@ -241,7 +241,8 @@ async def test_a_served_list_that_breaks_the_rules_makes_its_run_invalid(
     """The trace is altered while the agent works: the lists are computed again from the rules, and differ."""
     scripted_model.say = says
     folder = tmp_path / "study"
-    data = {**scripted, "tasks": ["bicycle-stability"], "agents": [{"name": "scripted", "settings": {"seconds": 4}}]}
+    agents = [{"name": "scripted", "settings": {"seconds": 4}}]
+    data = {**scripted, "tasks": ["bicycle-stability"], "agents": agents, "answers": "live"}
     process = await searchsim("study", "run", written({**data, "limits": {}}), "--log-dir", folder, wait=False)
     altered = False
     while not altered:

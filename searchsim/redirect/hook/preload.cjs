@@ -19,10 +19,24 @@ const workers = require("node:worker_threads");
 
 const WORLD_HEADER = "X-Searchsim-World";
 const URL_HEADER = "X-Searchsim-Original-Url";
-const VARIABLES = ["URL", "WORLD", "MODEL", "ALLOW", "LOG"].map((name) => `SEARCHSIM_REDIRECT_${name}`);
+const VARIABLES = ["URL", "WORLD", "MODEL", "ALLOW", "LOG", "CLOCK"].map((name) => `SEARCHSIM_REDIRECT_${name}`);
 const PROXIES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
+if (process.env.SEARCHSIM_REDIRECT_CLOCK) stopClock(process.env.SEARCHSIM_REDIRECT_CLOCK);
 if (process.env.SEARCHSIM_REDIRECT_URL) install();
+
+// What programs print stands still, see `_searchsim_clock.py`; Date.now and the clocks that measure run on.
+function stopClock(moment) {
+  const stopped = Date.parse(`${moment}Z`);
+  if (Number.isNaN(stopped)) {
+    process.stderr.write(`searchsim: the clock can't be stopped at ${moment}\n`);
+    process.exit(70);
+  }
+  globalThis.Date = new Proxy(Date, {
+    construct: (real, given, made) => Reflect.construct(real, given.length ? given : [stopped], made),
+    apply: (real) => new real(stopped).toString(),
+  });
+}
 
 function install() {
   const kept = {};

@@ -23,18 +23,25 @@ def post(url: str, body: dict[str, Any], key: str) -> Any:
 request, settings = json.loads(Path(sys.argv[1]).read_text("utf-8")), {}
 settings = request["settings"]
 found = []
+
+
+def ask(text: str) -> str:
+    """Ask the model."""
+    body = {"model": request["model"], "messages": [{"role": "user", "content": text}]}
+    return post(f"{request['model_url']}/chat/completions", body, request["key"])["choices"][0]["message"]["content"]
+
+
 for number in range(settings.get("searches", 2)):
+    if settings.get("thinks"):
+        ask(f"{request['prompt']} What next, after {' '.join(r['link'] for r in found)}?")
     rows = post(f"{request['search']}/search", {"q": f"{request['prompt']} {number}" * (number < 9)}, request["key"])
-    found += rows["organic"][:3]
+    found += rows["organic"][:3] + rows["organic"][10:]
 time.sleep(settings.get("seconds", 0))
 if settings.get("crash"):
     sys.exit("the stand-in was told to crash")
 evidence = "\n".join(f"{r['title']} {r['link']} {r['snippet']}" for r in found)
-messages = [{"role": "user", "content": f"{request['prompt']}\n{evidence}"}]
-answer = post(
-    f"{request['model_url']}/chat/completions", {"model": request["model"], "messages": messages}, request["key"]
-)
-report = "" if settings.get("silent") else answer["choices"][0]["message"]["content"]
+answer = ask(f"{request['prompt']}\n{evidence}")
+report = "" if settings.get("silent") else answer
 cited = [r["link"] for r in found[: settings.get("cites", 1)]]
 Path(sys.argv[2]).write_text(
     json.dumps({"report": report and "\n".join([report, *cited]), "versions": {"scripted": "1"}}), "utf-8"
