@@ -1,20 +1,23 @@
 """Does an agent's traffic go through its world at all?
 
-The proof is made in a throw-away world, not inside a run, whose prompts it would change: a document with a word that
-nobody else has stands first in the first list, and the agent is run until that word is in a prompt to its model.
+The proof is made in a throw-away world, not inside a run, whose prompts it would change: documents with a word that
+nobody else has stand in the first list, and the agent is run until that word is in a prompt to its model. Where
+documents are to be appended to lists, as many as may be are appended, and every one must arrive: an agent that cuts its
+results to its own k would otherwise be taken for one that wasn't convinced.
 """
 
 from __future__ import annotations
 
 import secrets
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from searchsim.agent.adapter import Adapter
 from searchsim.agent.process import carry_out
-from searchsim.agent.run import RESULTS, TIMEOUT, request_of, turned
+from searchsim.agent.run import APPENDED, RESULTS, TIMEOUT, request_of, turned
 from searchsim.errors import AgentError
 from searchsim.redirect import findings
 from searchsim.server.context import Context
@@ -31,8 +34,9 @@ async def handshake(
     *,
     settings: Mapping[str, Any] | None = None,
     timeout: float = TIMEOUT,  # noqa: ASYNC109 - it ends a process, not a coroutine
+    appended: bool = False,
 ) -> dict[str, Any]:
-    """Run an agent until a document that only its world has reaches its model.
+    """Run an agent until documents that only its world has reach its model.
 
     Args:
         context: The server's state.
@@ -42,53 +46,80 @@ async def handshake(
         task: The task that it is given.
         settings: What the adapter's own settings are to be.
         timeout: Seconds after which it is given up.
+        appended: Whether the documents stand behind a full list, each of which must arrive; else one stands first.
 
     Returns:
         Agent, task, nonce, and how many searches and model calls it took.
 
     Raises:
-        AgentError: The document never reached the model; the message says how far it got.
+        AgentError: A document never reached the model; the message says how far it got.
     """
     nonce = f"zq{secrets.token_hex(6)}"
     question = context.worlds.corpus.task(task).question
-    text = f"Registry entry {nonce}. It was filed under this question: {question} The entry's mark is {nonce}."
-    document = {
-        "id": f"handshake-{nonce}",
-        "url": f"https://registry.example/{nonce}",
-        "title": f"Registry entry {nonce}",
-        "body": text,
-        "snippet": f"Registry entry {nonce}: the mark {nonce} was filed under this very question in the registry.",
-        "source_name": "Registry",
-        "published": context.worlds.corpus.today.isoformat(),
-    }
-    condition = {"stage": "cold_start", "rank": "front", "budget": 1}
-    world = await context.worlds.create_given(task, condition, [document], results=RESULTS)
+    today = context.worlds.corpus.today.isoformat()
+    documents = [_document(f"{nonce}{n}", question, today) for n in range(APPENDED if appended else 1)]
+    condition = {"stage": "pre_synthesis"} if appended else {"stage": "cold_start", "rank": "front"}
+    world = await context.worlds.create_given(
+        task, condition, documents, results=RESULTS, last_list=1 if appended else None
+    )
 
-    def count(kind: str) -> int:
-        return sum(e["event"] == kind for e in context.worlds.events(world.key))
+    def delivered() -> set[str]:
+        events = context.worlds.events(world.key)
+        return {d for e in events if e["event"] == "model" for d in e["delivered"]} & set(world.plan.documents)
 
-    def reached() -> bool:
-        return any(e["event"] == "model" and e["delivered"] for e in context.worlds.events(world.key))
+    def arrived() -> bool:
+        return len(delivered()) == len(documents)
 
     try:
         with tempfile.TemporaryDirectory(prefix="searchsim-log-") as folder:
             log = Path(folder) / "log"
             request = request_of(context, url, adapter, world, settings)
             variables = turned(context, url, world, log)
-            await carry_out(adapter, python, request, variables, timeout, until=reached)
+            await carry_out(adapter, python, request, variables, timeout, until=arrived)
             found = findings.read(log)
             found.put_on_record(context.worlds, world)
-        searches, calls, refused = count("search"), count("model"), count("refused")
-        if not reached():
-            if not searches:
-                far = "no search reached the simulation"
-            elif not calls:
-                far = "its searches were served, but no call reached the gateway"
-            else:
-                far = f"its {searches} searches were served, but no prompt of its {calls} model calls held a result"
-            more = f"; {refused} requests went elsewhere and were refused" if refused else ""
-            raise AgentError(f"the handshake with agent {adapter.name} failed: {far}{more}")
-        return {"agent": adapter.name, "task": task, "nonce": nonce, "searches": searches, "calls": calls}
+        count = Counter(e["event"] for e in context.worlds.events(world.key))
+        if not arrived():
+            raise AgentError(f"the handshake with agent {adapter.name} failed: {_how_far(count, len(delivered()))}")
+        return {
+            "agent": adapter.name,
+            "task": task,
+            "nonce": nonce,
+            "appended": appended,
+            "searches": count["search"],
+            "calls": count["model"],
+        }
     finally:
         context.worlds.end(world.key)
         context.forget(world.key)
+
+
+def _how_far(count: Mapping[str, int], delivered: int) -> str:
+    searches, calls = count["search"], count["model"]
+    if not searches:
+        far = "no search reached the simulation"
+    elif not calls:
+        far = "its searches were served, but no call reached the gateway"
+    elif delivered:
+        far = (
+            f"{delivered} of {APPENDED} documents behind a list of {RESULTS} reached its model: its own k is too small"
+        )
+    else:
+        far = (
+            f"its {searches} searches were served, but no prompt of its {calls} model calls held what was put there: "
+            "is its own k too small?"
+        )
+    return far + (f"; {count['refused']} requests went elsewhere and were refused" if count["refused"] else "")
+
+
+def _document(mark: str, question: str, today: str) -> dict[str, Any]:
+    text = f"Registry entry {mark}. It was filed under this question: {question} The entry's mark is {mark}."
+    return {
+        "id": f"handshake-{mark}",
+        "url": f"https://registry.example/{mark}",
+        "title": f"Registry entry {mark}",
+        "body": text,
+        "snippet": f"Registry entry {mark}: the mark {mark} was filed under this very question in the registry.",
+        "source_name": "Registry",
+        "published": today,
+    }

@@ -77,6 +77,9 @@ def agent_list(as_json: JsonOption = False) -> None:
 def agent_check(
     name: Annotated[str, typer.Argument(help="An agent.")],
     handshake: Annotated[bool, typer.Option("--handshake", help="Prove that its traffic goes through.")] = False,
+    appended: Annotated[
+        bool, typer.Option("--appended", help="With --handshake: prove that what is appended to a list arrives.")
+    ] = False,
     corpus: CorpusOption = "quickstart",
     agent_settings: AgentSetOption = [],  # noqa: B006
     upstream: UpstreamOption = None,
@@ -95,7 +98,7 @@ def agent_check(
     if (checkout := adapter.checkout()) is not None:
         say(f"{adapter.home}: {checkout}")
     if handshake:
-        found = asyncio.run(_handshake(adapter, python, corpus, settings_of(agent_settings), upstream, model))
+        found = asyncio.run(_handshake(adapter, python, corpus, settings_of(agent_settings), upstream, model, appended))
         say(f"handshake: found after {found['searches']} searches and {found['calls']} model calls")
 
 
@@ -106,13 +109,14 @@ async def _handshake(
     settings: Mapping[str, Any],
     upstream: str | None,
     model: str | None,
+    appended: bool,
 ) -> dict[str, Any]:
     async with open_context(corpus, EngineChoice("tantivy"), None, upstream, model or "local") as context:
         context.control_token = secrets.token_hex(16)
         task = next(iter(context.worlds.corpus.tasks), "")
         async with running(context) as url:
             with ERR.status(f"{adapter.name} shakes hands"):
-                return await agent.handshake(context, url, adapter, python, task, settings=settings)
+                return await agent.handshake(context, url, adapter, python, task, settings=settings, appended=appended)
 
 
 def settings_of(pairs: Sequence[str]) -> dict[str, Any]:

@@ -7,12 +7,15 @@ import secrets
 from contextlib import closing
 
 from searchsim import agent
+from searchsim.counterfactual import needs_control
 from searchsim.engine.opening import open_embedded
+from searchsim.injection import load_factors
 from searchsim.server.app import running
 from searchsim.server.context import Context
 from searchsim.store import SqliteStore
 from searchsim.study.contract import AgentSpec, Contract, ModelSpec
 from searchsim.study.ledger import Ledger
+from searchsim.study.matrix import Plan
 from searchsim.study.models import Models
 from searchsim.study.upstream import InspectUpstream
 from searchsim.world import Worlds
@@ -20,22 +23,25 @@ from searchsim.world import Worlds
 __all__ = ["shake_hands"]
 
 
-def shake_hands(contract: Contract, ledger: Ledger) -> None:
+def shake_hands(contract: Contract, planned: Plan, ledger: Ledger) -> None:
     """Prove what hasn't been proved, and keep it.
 
     Raises:
         AgentError: An agent's traffic doesn't go through its world; none of its runs would count.
     """
     known = {(h["agent"], h["version"], h["model"]) for h in ledger.handshakes()}
+    factors = load_factors()
+    # Where something is appended to lists, it must not be cut off by the agents' own k.
+    appended = any(needs_control(factors, run.condition) for run in planned.runs)
     for of in contract.agents:
         version = agent.adapters()[of.name].version(of.settings)
         for spec in contract.models:
             if (of.name, version, spec.name) not in known:
-                found = asyncio.run(_shake(contract, of, spec))
+                found = asyncio.run(_shake(contract, of, spec, appended))
                 ledger.append_handshake({**found, "version": version, "model": spec.name})
 
 
-async def _shake(contract: Contract, of: AgentSpec, spec: ModelSpec) -> dict[str, object]:
+async def _shake(contract: Contract, of: AgentSpec, spec: ModelSpec, appended: bool) -> dict[str, object]:
     # Models of its own: a client is bound to the loop that it was first used in.
     with Models() as models, closing(SqliteStore()) as store:
         upstream = InspectUpstream(models.model(spec), spec.name, demonstration=spec.demonstration)
@@ -58,4 +64,5 @@ async def _shake(contract: Contract, of: AgentSpec, spec: ModelSpec) -> dict[str
                 contract.tasks[0],
                 settings=of.settings,
                 timeout=contract.seconds,
+                appended=appended,
             )

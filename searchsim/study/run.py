@@ -90,7 +90,7 @@ def run(
     if not missing:
         return log
     if contract.handshake:
-        shake_hands(contract, ledger)
+        shake_hands(contract, plan, ledger)
     with Models() as models:
         study.prepare(models)
         ledger.reopen(missing)

@@ -42,8 +42,9 @@ class ScriptedServer:
     Attributes:
         url: Where it listens.
         requests: Path and body of each request, in the order that they came.
-        failing_from: The number of the first chat request that fails, from 1 on; None is none.
-        embeds: Whether its embeddings work.
+        status: What every chat request is answered with; anything but 200 is a failure.
+        failing_from: The number of the first chat request that is answered with 400, from 1 on; None is none.
+        embeds: Whether its embeddings work, or are answered with 400.
     """
 
     def __init__(self, reply: Callable[[Body], dict[str, Any]]) -> None:
@@ -54,6 +55,7 @@ class ScriptedServer:
         """
         self.url = ""
         self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.status = 200
         self.failing_from: int | None = None
         self.embeds = True
         self._reply = reply
@@ -85,18 +87,17 @@ class ScriptedServer:
         """The body of a request, which is kept.
 
         Raises:
-            HTTPBadRequest: It is to fail.
+            _Failure: It is to fail.
         """
         body: dict[str, Any] = await request.json()
         self.requests.append((request.path, body))
         if request.path.endswith("/embeddings"):
-            fails = not self.embeds
+            status = 200 if self.embeds else 400
         else:
             number = sum(path == request.path for path, _ in self.requests)
-            fails = self.failing_from is not None and number >= self.failing_from
-        if fails:
-            error = {"message": "scripted failure", "type": "invalid_request_error", "code": "scripted"}
-            raise web.HTTPBadRequest(text=orjson.dumps({"error": error}).decode(), content_type="application/json")
+            status = 400 if self.failing_from is not None and number >= self.failing_from else self.status
+        if status != 200:
+            raise _Failure(status)
         return body
 
     async def _models(self, request: web.Request) -> web.Response:
@@ -135,19 +136,29 @@ class ScriptedServer:
         return response
 
 
+class _Failure(web.HTTPException):
+    """A failure as OpenAI's API tells of one."""
+
+    def __init__(self, status: int) -> None:
+        self.status_code = status
+        error = {"message": "scripted failure", "type": "invalid_request_error", "code": "scripted"}
+        super().__init__(text=orjson.dumps({"error": error}).decode(), content_type="application/json")
+
+
 async def _send(response: web.StreamResponse, chunk: Mapping[str, Any]) -> None:
     await response.write(b"data: " + orjson.dumps(chunk) + b"\n\n")
 
 
 def _embedded(text: str) -> list[float]:
-    """A bag of words, and of single characters where nothing parts words, each counted in a place that its hash names: texts with common words are near each other."""
+    """A bag of words, and of single characters where nothing parts words, each counted in a place that its hash names: texts with common words are near each other.
+
+    A last place is common to all: no two texts have a similarity under 0.4, as in the embeddings of many real models.
+    """
     vector = [0.0] * 256
-    # A first place that all share: no text is without direction.
-    vector[0] = 0.5
     for word in set(re.findall(r"[a-z0-9]+|[^\W\x00-\x7f]", str(text).lower())):
         vector[int.from_bytes(hashlib.sha256(word.encode()).digest()[:2], "big") % 256] += 1.0
-    length = sum(x * x for x in vector) ** 0.5
-    return [x / length for x in vector]
+    length = sum(x * x for x in vector) ** 0.5 or 1.0
+    return [*(x / length * 0.6**0.5 for x in vector), 0.4**0.5]
 
 
 def by_hand(reply: Callable[[Body], dict[str, Any]]) -> None:

@@ -1,6 +1,6 @@
 """A scripted model for WebThinker: thinker, explorer, readers, writer and editor, told apart by their prompts.
 
-The thinker searches for the question, then for what stands first in what it was given, then for a review of that;
+The thinker searches for the question, then for what stands first in what it was given, then for reviews on the question;
 it writes a section, checks the article, has it edited, and is done. The explorer of a question opens the first page
 that it was shown; every explorer tells all results with their addresses. The writer repeats what was found.
 
@@ -46,7 +46,7 @@ def reply(asked: str, begun: str) -> str:
 
 def _plan(asked: str, begun: str) -> str:
     question = asked.partition("question:\n")[2].partition("\n")[0]
-    return f"(1) Search for: {question}\n(2) Search for what was found first\n(3) Search for reviews of it"
+    return f"(1) Search for: {question}\n(2) Search for what was found first\n(3) Search for reviews on the question"
 
 
 def _intent(asked: str, begun: str) -> str:
@@ -66,7 +66,7 @@ def _thinker(asked: str, begun: str) -> str:
         return "<|begin_write_section|>Findings\nSay what was found and where.<|end_write_section|> And on."
     first = next((m[0] for text in results for m in _FOUND.finditer(text)), f"- {question} (-)")
     topic = first.removeprefix("- ").rpartition(" (")[0][:_LONGEST_QUERY]
-    query = (question, topic, f"{topic} review")[len(results)]
+    query = (question, topic, f"{question} review")[len(results)]
     return f"I need to know more.\n<|begin_search_query|>{query}<|end_search_query|>\n\nAnd then I go on."
 
 

@@ -89,7 +89,7 @@ async def test_a_cold_start_is_shown_to_the_explorer_and_gets_into_the_report(
     assert len(pool) == 3
     queries = [e["query"] for e in run.events if e["event"] == "search"]
     assert queries[0] == context.worlds.corpus.tasks[TASK].question
-    assert queries[2] == f"{queries[1]} review"
+    assert queries[2] == f"{queries[0]} review"
     assert run.notes["searches"] == queries
     assert (run.notes["explorer_searches"], run.notes["retries"], run.notes["pages_unread"]) == ([], 0, [])
     answered, delivered = first_delivery(run)

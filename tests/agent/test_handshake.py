@@ -39,19 +39,19 @@ json.dump({{"report": "done"}}, open(sys.argv[2], "w"))
 
 
 @pytest.fixture
-def shake(tmp_path: Path, context: Context, url: str) -> Callable[[str], Any]:
+def shake(tmp_path: Path, context: Context, url: str) -> Callable[..., Any]:
     (tmp_path / "searchsim.yaml").touch()
 
-    async def shaken(body: str) -> dict[str, Any]:
+    async def shaken(body: str, **more: Any) -> dict[str, Any]:
         path = tmp_path / "scripted.py"
         path.write_text(SCRIPT.format(body=body))
-        return await agent.handshake(context, url, *agent.prepare(str(path)), TASK)
+        return await agent.handshake(context, url, *agent.prepare(str(path)), TASK, **more)
 
     return shaken
 
 
 async def test_it_ends_as_soon_as_the_document_has_reached_the_model(
-    shake: Callable[[str], Any], context: Context, scripted_model: ScriptedModel
+    shake: Callable[..., Any], context: Context, scripted_model: ScriptedModel
 ) -> None:
     found = await shake("ask(search('anything at all'))\ntime.sleep(600)")
     assert (found["searches"], found["calls"], found["task"]) == (1, 1, TASK)
@@ -65,7 +65,7 @@ async def test_it_ends_as_soon_as_the_document_has_reached_the_model(
     [
         ("ask('from memory')", "no search reached the simulation"),
         ("search('x')", "its searches were served, but no call reached the gateway"),
-        ("search('x')\nask('from memory')", "no prompt of its 1 model calls held a result"),
+        ("search('x')\nask('from memory')", "no prompt of its 1 model calls held what was put there"),
         ("sys.exit('the agent broke')", "the agent broke"),
         (
             "search('x')\ntry:\n    urllib.request.urlopen('https://search.example/')\nexcept OSError:\n    pass",
@@ -73,7 +73,19 @@ async def test_it_ends_as_soon_as_the_document_has_reached_the_model(
         ),
     ],
 )
-async def test_how_far_it_got_is_told(shake: Callable[[str], Any], context: Context, body: str, message: str) -> None:
+async def test_how_far_it_got_is_told(shake: Callable[..., Any], context: Context, body: str, message: str) -> None:
     with pytest.raises(AgentError, match=message):
         await shake(body)
     assert list(context.worlds.all()) == []
+
+
+@pytest.mark.parametrize(("shown", "message"), [(13, ""), (12, "2 of 3 documents behind a list of 10"), (10, "own k")])
+async def test_an_agent_whose_own_k_cuts_off_what_is_appended(
+    shake: Callable[..., Any], shown: int, message: str
+) -> None:
+    body = f"rows = json.loads(search('bicycle wheels'))['organic'][:{shown}]\nask(json.dumps(rows))"
+    if message:
+        with pytest.raises(AgentError, match=message):
+            await shake(body, appended=True)
+    else:
+        assert (await shake(body, appended=True))["appended"] is True

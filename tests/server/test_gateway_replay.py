@@ -280,7 +280,7 @@ async def test_tools_and_formats_reach_the_upstream(
     http: aiohttp.ClientSession, url: str, context: Context, scripted_model: ScriptedModel
 ) -> None:
     world = context.worlds.create(TASK)
-    more = {
+    more: dict[str, Any] = {
         "tools": [{"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}],
         "tool_choice": "auto",
         "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}},
@@ -333,7 +333,14 @@ async def test_embeddings_of_token_ids_and_as_base64(http: aiohttp.ClientSession
     assert vector("") == [0.0] * DIMENSIONS
     world = context.worlds.create(TASK)
     headers = {"Authorization": f"Bearer {world.key}"}
-    for body in ({}, {"input": []}, {"input": [1, "x"]}, {"input": {}}, {"input": "x", "encoding_format": "int"}):
+    wrong: list[dict[str, Any]] = [
+        {},
+        {"input": []},
+        {"input": [1, "x"]},
+        {"input": {}},
+        {"input": "x", "encoding_format": "int"},
+    ]
+    for body in wrong:
         async with http.post(f"{url}/v1/embeddings", json=body, headers=headers) as answer:
             assert answer.status == 400, body
             assert set((await answer.json())["error"]) == {"message", "type", "param", "code"}

@@ -169,7 +169,11 @@ def _agent_of(parent: int) -> int | None:
             status = (folder / "stat").read_text()
         except OSError:
             continue
-        if b"adapters/scripted.py" in command and int(status.rpartition(")")[2].split()[1]) == parent:
+        if (
+            b"scripted.py\0" in command
+            and b"request.json" in command
+            and int(status.rpartition(")")[2].split()[1]) == parent
+        ):
             return int(folder.name)
     return None
 

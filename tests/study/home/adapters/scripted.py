@@ -22,13 +22,14 @@ def post(url: str, body: dict[str, Any], key: str) -> Any:
 
 request, settings = json.loads(Path(sys.argv[1]).read_text("utf-8")), {}
 settings = request["settings"]
-found = []
+found: list[dict[str, Any]] = []
 
 
 def ask(text: str) -> str:
     """Ask the model."""
     body = {"model": request["model"], "messages": [{"role": "user", "content": text}]}
-    return post(f"{request['model_url']}/chat/completions", body, request["key"])["choices"][0]["message"]["content"]
+    answer = post(f"{request['model_url']}/chat/completions", body, request["key"])
+    return str(answer["choices"][0]["message"]["content"])
 
 
 for number in range(settings.get("searches", 2)):
