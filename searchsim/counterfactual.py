@@ -6,14 +6,14 @@ is told from the control's steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import orjson
 
 from searchsim.errors import UsageError
 from searchsim.injection import Factors, Level
-from searchsim.replay import Answers, Branch, Lane, Mode, Replay, Steps
+from searchsim.replay import Answers, Branch, Lane, Mode, Names, Replay, Steps
 from searchsim.world import World
 
 __all__ = ["CONTROL", "Recording", "control_condition", "needs_control"]
@@ -30,7 +30,7 @@ class Recording:
         answers: The store.
         lane: Whose answers.
         mode: What the run takes.
-        of: The key of the world that the control was made in; None takes the first that was recorded.
+        of: The key of the world that the control was made in; None takes the last that was recorded.
     """
 
     answers: Answers
@@ -55,12 +55,12 @@ class Recording:
         control = self.control()
         return str(control.facts["world"]) if control else None
 
-    def open(self, world: World, normalise: Callable[[str], str]) -> Replay:
+    def open(self, world: World, names: Names) -> Replay:
         """The replay of a run in a world.
 
         Args:
             world: The world.
-            normalise: See `searchsim.replay.normaliser`.
+            names: What the run is called by.
 
         Raises:
             UsageError: There is no control to be counterfactual to, or nothing to replay.
@@ -80,10 +80,8 @@ class Recording:
             # What a treated run shares with its control is kept with the control alone.
             sources = [b for b in (mine, self.control()) if b is not None]
         if self.mode in (Mode.RECORD, Mode.COUNTERFACTUAL):
-            branch = self.answers.begin(self.lane, name, {"world": world.key, "condition": world.condition})
-        return Replay(
-            self.mode, normalise=normalise, answers=self.answers, lane=self.lane, branch=branch, sources=sources
-        )
+            branch = self.answers.begin(self.lane, name, {"world": world.key})
+        return Replay(self.mode, names=names, answers=self.answers, lane=self.lane, branch=branch, sources=sources)
 
     def differs(self, done: Steps) -> list[str]:
         """Why a run isn't the counterfactual that it should be: see `Steps.differs`."""

@@ -13,7 +13,7 @@ from searchsim.documents import Blueprint, Document, faults_in
 from searchsim.errors import UsageError
 from searchsim.scoring.exposure import citations, cited_by_title, exposure, observation
 from searchsim.trace import Event
-from searchsim.urls import canonical_url
+from searchsim.urls import canonical_url, cited_url
 
 __all__ = [
     "STATES",
@@ -70,18 +70,18 @@ def seen(events: Sequence[Event], pool: Sequence[Document], report: str) -> dict
         The fields searches, fetches, delivered, observation, exposure, citations, trace.
     """
     ids = {d.id: d for d in pool}
-    addresses = {canonical_url(d.url): d.id for d in pool}
+    addresses = {cited_url(d.url): d.id for d in pool}
     searches, fetches, delivered = [], [], []
     calls = 0
     for event in events:
         match event["event"]:
             case "search":
                 searches.append({name: event[name] for name in _SEARCH})
-                addresses.update({canonical_url(s["url"]): s["document"] for s in event["served"]})
+                addresses.update({cited_url(s["url"]): s["document"] for s in event["served"]})
             case "page":
                 fetches.append({**{name: event[name] for name in _PAGE}, "canonical": canonical_url(event["url"])})
                 if event["document"]:
-                    addresses.setdefault(canonical_url(event["url"]), event["document"])
+                    addresses.setdefault(cited_url(event["url"]), event["document"])
             case "model":
                 calls += 1
                 for id_ in event["delivered"]:
@@ -98,7 +98,7 @@ def seen(events: Sequence[Event], pool: Sequence[Document], report: str) -> dict
                     )
     cited = []
     for url in citations(report):
-        document = addresses.get(canonical_url(url))
+        document = addresses.get(cited_url(url))
         cited.append(_citation(url, document, ids, "url"))
     named = {c["document"] for c in cited}
     # What was served of organic titles the trace doesn't tell.
@@ -118,7 +118,7 @@ def seen(events: Sequence[Event], pool: Sequence[Document], report: str) -> dict
 def _citation(url: str, document: str | None, pool: Mapping[str, Document], by: str) -> dict[str, Any]:
     return {
         "url": url,
-        "canonical": canonical_url(url),
+        "canonical": cited_url(url),
         "document": document,
         "injected": document in pool,
         "by": by,

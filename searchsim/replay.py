@@ -15,6 +15,7 @@ import hashlib
 import re
 import secrets
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -28,7 +29,7 @@ import orjson
 from searchsim.errors import UsageError
 from searchsim.trace import Event
 
-__all__ = ["Answers", "Branch", "Lane", "Mode", "Recorded", "Replay", "Request", "Steps", "normaliser", "steps"]
+__all__ = ["Answers", "Asked", "Branch", "Lane", "Mode", "Names", "Recorded", "Replay", "Request", "Steps", "steps"]
 
 
 class Mode(Enum):
@@ -58,73 +59,97 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for a model's answer, as a trace tells of it.
+
+    Attributes:
+        request: Its hash and occurrence number.
+        origin: ``live`` or ``replayed``.
+        lists: How many lists the world had served when it came.
+        exposed: Whether anything injected was among them, or an injected page.
+    """
+
+    request: str
+    origin: str = "live"
+    lists: int = 0
+    exposed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Steps:
     """What a run did, as far as another run can be held against it.
 
     Attributes:
         lists: (endpoint, query, tbs) of each list, in the order of their numbers.
-        requests: Hashes of the model requests, in order.
-        origins: ``live`` or ``replayed`` for each of them.
+        asked: The requests to models, in order; one that was made again since its stream broke off stands once.
         injected: The number of the first list that served an injected document; None for none.
-        before: How many model requests came before anything injected was served.
     """
 
     lists: tuple[tuple[str, str, str], ...] = ()
-    requests: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
+    asked: tuple[Asked, ...] = ()
     injected: int | None = None
-    before: int = 0
+
+    @property
+    def before(self) -> tuple[Asked, ...]:
+        """The requests that came before anything injected was served."""
+        return tuple(a for a in self.asked if not a.exposed)
 
     def record(self) -> dict[str, Any]:
-        """The steps as JSON."""
-        return {"lists": [list(x) for x in self.lists], "requests": list(self.requests)}
+        """The steps as JSON; whether they were exposed is no matter of a control."""
+        return {"lists": [list(x) for x in self.lists], "asked": [[a.request, a.lists] for a in self.asked]}
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Steps:
+        """Steps from their JSON."""
+        return cls(
+            tuple((e, q, t) for e, q, t in record["lists"]), tuple(Asked(r, lists=n) for r, n in record["asked"])
+        )
 
     def differs(self, control: Steps) -> list[str]:
         """Where the part before the first injected list isn't the control's; empty where it is.
 
-        A run that was served nothing injected is compared whole.
+        The lists up to the injected one must be the control's, and so must the requests that came before it, whatever
+        their order (an agent may ask side by side). A run that was served nothing injected is compared whole.
 
         Args:
             control: The steps of the control.
         """
         found = []
-        until = len(self.lists) if self.injected is None else self.injected
-        for number, mine in enumerate(self.lists[:until], start=1):
-            theirs = control.lists[number - 1] if number <= len(control.lists) else None
-            if theirs != mine:
-                told = "it made no such list" if theirs is None else f"the control's was {theirs[1][:80]!r}"
-                found.append(f"list {number} ({mine[1][:80]!r}) isn't the control's: {told}")
-        missed = [n for n, origin in enumerate(self.origins[: self.before], start=1) if origin != "replayed"]
-        if missed:
-            several = ", ".join(str(n) for n in missed[:5]) + (" …" if len(missed) > 5 else "")
+        until = max(len(self.lists), len(control.lists)) if self.injected is None else self.injected
+        for number in range(1, until + 1):
+            mine, theirs = (x[number - 1][1] if number <= len(x) else None for x in (self.lists, control.lists))
+            same = (
+                number <= min(len(self.lists), len(control.lists))
+                and self.lists[number - 1] == (control.lists[number - 1])
+            )
+            if not same:
+                told = [f"it made no list {number}" if q is None else repr(q[:80]) for q in (mine, theirs)]
+                found.append(f"list {number} isn't the control's: {told[0]}, the control: {told[1]}")
+        new = [n for n, a in enumerate(self.asked, start=1) if not a.exposed and a.origin != "replayed"]
+        if new:
+            several = ", ".join(str(n) for n in new[:5]) + (" …" if len(new) > 5 else "")
             found.append(f"model calls {several} weren't the control's, and nothing injected had been served by then")
+            return found
+        wanted = [a.request for a in control.asked if self.injected is None or a.lists < self.injected]
+        if left := Counter(wanted) - Counter(a.request for a in self.before):
+            found.append(f"{left.total()} of the {len(wanted)} model calls that the control made by then weren't made")
         return found
 
 
 def steps(events: Iterable[Event]) -> Steps:
     """The steps that a world's trace tells of."""
     lists: dict[int, tuple[str, str, str]] = {}
-    requests: list[str] = []
-    origins: list[str] = []
+    asked: dict[str, Asked] = {}
     injected: int | None = None
-    before: int | None = None
     for event in events:
         if event["event"] == "search":
             lists.setdefault(event["list"], (event["endpoint"], event["query"], event["tbs"]))
-            if before is None and any(s["injected"] for s in event["served"]):
-                injected, before = event["list"], len(requests)
-        elif event["event"] == "page" and event["injected"] and before is None:
-            before = len(requests)
-        elif event["event"] == "model":
-            requests.append(event["request"])
-            origins.append(event["origin"])
-    return Steps(
-        tuple(lists[n] for n in sorted(lists)),
-        tuple(requests),
-        tuple(origins),
-        injected,
-        len(requests) if before is None else before,
-    )
+            if any(s["injected"] for s in event["served"]):
+                injected = min(event["list"], injected or event["list"])
+        elif event["event"] in ("model", "embedding"):
+            request = f"{event['request']}#{event['occurrence']}"
+            asked[request] = Asked(request, event["origin"], event["lists"], event["exposed"])
+    return Steps(tuple(lists[n] for n in sorted(lists)), tuple(asked.values()), injected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +195,10 @@ class Answers:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=60)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
+            # Changing the mode doesn't wait for another process that does so; whoever comes first has done it.
+            with suppress(sqlite3.OperationalError):
+                self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
             self._db.executescript(
                 """
                 CREATE TABLE IF NOT EXISTS branch (
@@ -219,7 +246,7 @@ class Answers:
         )
 
     def find(self, lane: Lane, condition: str, world: str | None = None) -> Branch | None:
-        """The branch of a condition that ended first: once there is one, it stays the one.
+        """The branch of a condition that ended last.
 
         Args:
             lane: Whose.
@@ -227,14 +254,14 @@ class Answers:
             world: Only the branch that was made in the world of this key.
         """
         rows = self._db.execute(
-            "SELECT id, steps, facts FROM branch WHERE lane = ? AND condition = ? AND ended IS NOT NULL ORDER BY ended",
+            "SELECT id, steps, facts FROM branch WHERE lane = ? AND condition = ? AND ended IS NOT NULL "
+            "ORDER BY ended DESC",
             (lane.id, condition),
         ).fetchall()
         for id_, done, facts in rows:
-            kept, known = orjson.loads(done), orjson.loads(facts)
+            known = orjson.loads(facts)
             if world in (None, known.get("world")):
-                lists = tuple((e, q, t) for e, q, t in kept["lists"])
-                return Branch(id_, Steps(lists, tuple(kept["requests"])), known)
+                return Branch(id_, Steps.of(orjson.loads(done)), known)
         return None
 
     def get(self, branch: Branch, request: Request) -> Recorded | None:
@@ -246,7 +273,7 @@ class Answers:
         return row and Recorded(orjson.loads(row[0]), row[1] and orjson.loads(row[1]))
 
     def put(self, branch: Branch, request: Request, recorded: Recorded) -> None:
-        """Keep an answer; it is on disk when this returns."""
+        """Keep an answer; it is on disk when this returns. One that is there gives way to it."""
         chunks = None if recorded.chunks is None else orjson.dumps(recorded.chunks)
         self._db.execute(
             "INSERT OR REPLACE INTO answer VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -293,39 +320,50 @@ class Request:
 _NO_PART = frozenset({"stream", "stream_options", "user", "metadata", "store", "prompt_cache_key", "safety_identifier"})
 """What of a request can't change its answer's text."""
 
-_FOLDER = r"searchsim-run-[A-Za-z0-9_]+"
-"""The folder of a run: see `searchsim.agent`."""
+_MARK = "\u27e6searchsim:{}\u27e7"
+"""What stands for a name; nothing else has brackets of this kind around this word."""
 
 
-def normaliser(key: str, url: str = "", patterns: Sequence[str] = ()) -> Callable[[str], str]:
-    """A function that takes out of a text what differs between two runs of one lane and means nothing.
+class Names:
+    """What a run is called by, and what else of a run means nothing: its key, its server, its folder.
 
-    Args:
-        key: The world's key.
-        url: The server's base URL.
-        patterns: Regular expressions of the adapter's own.
-
-    Raises:
-        UsageError: A pattern is none.
+    They are taken out of requests, so that two runs of one lane ask the same, and out of recorded answers, so that a
+    replayed one speaks of the run that it is given to.
     """
-    rules: list[tuple[re.Pattern[str], str]] = [(re.compile(re.escape(key)), "{key}")]
-    if url:
-        host = url.split("://", 1)[-1]
-        forms = (re.escape(host), re.escape(quote(host, safe="")))
-        rules += [(re.compile(form, re.IGNORECASE), "{server}") for form in forms]
-    rules.append((re.compile(_FOLDER), "{folder}"))
-    for pattern in patterns:
-        try:
-            rules.append((re.compile(pattern), "{normalised}"))
-        except re.error as error:
-            raise UsageError(f"normalise: {pattern!r} is no regular expression: {error}") from error
 
-    def normalise(text: str) -> str:
-        for rule, stands in rules:
-            text = rule.sub(stands, text)
+    def __init__(self, key: str, url: str = "", folder: str = "", patterns: Sequence[str] = ()) -> None:
+        """Take a run's names.
+
+        Args:
+            key: The world's key.
+            url: The server's base URL.
+            folder: The name of the run's folder.
+            patterns: Regular expressions of the adapter's own, for requests.
+        """
+        host = url.split("://", 1)[-1]
+        named = {"key": key, "server": host, "quoted server": quote(host, safe=""), "folder": folder}
+        # The longest first: one may stand in another.
+        self._marks = [(n, _MARK.format(what)) for what, n in sorted(named.items(), key=lambda x: -len(x[1])) if n]
+        self._patterns = [re.compile(p) for p in patterns]
+
+    def hide(self, text: str) -> str:
+        """The text with marks in the names' places."""
+        for name, mark in self._marks:
+            text = text.replace(name, mark)
         return text
 
-    return normalise
+    def show(self, text: str) -> str:
+        """The text with this run's names in the marks' places."""
+        for name, mark in self._marks:
+            text = text.replace(mark, name)
+        return text
+
+    def request(self, text: str) -> str:
+        """The text as a part of a request."""
+        text = self.hide(text)
+        for pattern in self._patterns:
+            text = pattern.sub(_MARK.format("normalised"), text)
+        return text
 
 
 def _leaves(value: object, change: Callable[[str], str]) -> Any:
@@ -352,19 +390,19 @@ class Replay:
         self,
         mode: Mode = Mode.LIVE,
         *,
-        normalise: Callable[[str], str],
+        names: Names,
         answers: Answers | None = None,
         lane: Lane | None = None,
         branch: Branch | None = None,
         sources: Sequence[Branch] = (),
     ) -> None:
-        """See the attributes; `normalise` is a `normaliser`."""
+        """See the attributes; `names` are the run's."""
         self.mode = mode
         self.lane = lane
         self.branch = branch
         self.sources = tuple(sources)
         self._answers = answers
-        self._normalise = normalise
+        self._names = names
         self._taken: dict[tuple[str, str], set[int]] = {}
 
     def request(self, kind: str, body: Mapping[str, Any]) -> Request:
@@ -373,7 +411,7 @@ class Replay:
         A request that comes to nothing gives its number back with `release`, so that a retry has the same.
         """
         given = {k: v for k, v in body.items() if k not in _NO_PART}
-        text = orjson.dumps(_leaves(given, self._normalise), option=orjson.OPT_SORT_KEYS)
+        text = orjson.dumps(_leaves(given, self._names.request), option=orjson.OPT_SORT_KEYS)
         hashed = hashlib.sha256(text).hexdigest()
         taken = self._taken.setdefault((kind, hashed), set())
         occurrence = next(n for n in range(1, len(taken) + 2) if n not in taken)
@@ -389,13 +427,16 @@ class Replay:
         if self._answers is not None and self.mode in (Mode.COUNTERFACTUAL, Mode.REPLAY):
             for branch in self.sources:
                 if (recorded := self._answers.get(branch, request)) is not None:
-                    return recorded
+                    return Recorded(*(_leaves(x, self._names.show) for x in (recorded.answer, recorded.chunks)))
         return None
 
     def keep(self, request: Request, recorded: Recorded) -> None:
         """Keep a live answer, where this mode does."""
         if self._answers is not None and self.branch is not None:
-            self._answers.put(self.branch, request, recorded)
+            answer = _leaves(recorded.answer, self._names.hide)
+            # A name may be cut in two by chunks: they are made anew of the whole answer then.
+            chunks = recorded.chunks if answer == recorded.answer else None
+            self._answers.put(self.branch, request, Recorded(answer, chunks))
 
     def missing(self, request: Request) -> str:
         """What a replay without the request's answer is told: where it differs from the nearest recorded request."""

@@ -4,8 +4,8 @@ Events are plain JSON objects, appended and never changed. Each has ``event`` an
 
     search   dialect, endpoint, query, tbs, page, k, list, mode, served, displaced, cut
     page     url, document, injected, found, dialect
-    model    kind, model, usage, delivered, parts, ambiguous, settings, messages, answer, request, origin
-    embedding  model, usage, input, request, origin
+    model    kind, model, usage, delivered, parts, ambiguous, settings, messages, answer, and how it was asked for
+    embedding  model, usage, input, and how it was asked for: request, occurrence, origin, lists, exposed
     fault    planned, where, status, message
     refused  host, url
 """
@@ -97,8 +97,7 @@ def model(
     settings: Mapping[str, Any],
     messages: Sequence[Mapping[str, Any]],
     answer: str,
-    request: str,
-    origin: str,
+    asked: Mapping[str, Any],
 ) -> Event:
     """A model answered.
 
@@ -112,8 +111,9 @@ def model(
         settings: What the gateway forced, e.g. temperature and seed.
         messages: The prompt as the upstream got it.
         answer: The text that came back.
-        request: The hash of the normalised request: see `searchsim.replay`.
-        origin: ``live``, or ``replayed`` where the answer was recorded before.
+        asked: How it was asked for: request (the hash of the normalised one, see `searchsim.replay`), occurrence,
+            origin (``live``, or ``replayed`` where the answer was recorded before), lists (how many the world had
+            served by then), exposed (whether anything injected was among what it had served).
     """
     return _event(
         "model",
@@ -126,22 +126,20 @@ def model(
         settings=dict(settings),
         messages=[dict(m) for m in messages],
         answer=answer,
-        request=request,
-        origin=origin,
+        **asked,
     )
 
 
-def embedding(*, model: str, usage: Mapping[str, int], given: object, request: str, origin: str) -> Event:
+def embedding(*, model: str, usage: Mapping[str, int], given: object, asked: Mapping[str, Any]) -> Event:
     """Texts were embedded. No model reads them, so that this delivers nothing.
 
     Args:
         model: What embedded them.
         usage: As of `model`; empty where it isn't told.
         given: The texts, or their token ids.
-        request: As of `model`.
-        origin: As of `model`.
+        asked: As of `model`.
     """
-    return _event("embedding", model=model, usage=dict(usage), input=given, request=request, origin=origin)
+    return _event("embedding", model=model, usage=dict(usage), input=given, **asked)
 
 
 def fault(*, where: str, status: int, message: str, planned: bool = False) -> Event:

@@ -137,6 +137,11 @@ class HttpUpstream:
         self.model = model
         self.demonstration = demonstration
 
+    @property
+    def identity(self) -> str:
+        """What tells this upstream's answers from another's; the local model's address is another each time."""
+        return f"local#{self.model}" if self.demonstration else f"{self._url}#{self.model or '*'}"
+
     def body(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """See `Upstream.body`."""
         body = {**request, **self.extra}

@@ -64,7 +64,8 @@ def cited_url(url: str) -> str:
     with them; a DOI, in lower case, stands for its resolver's page and its publisher's; so do PubMed's old and new
     addresses for each other.
     """
-    bare = canonical_url(re.sub(r"(?i)^\s*doi:\s*", "https://doi.org/", url))
+    named = re.sub(r"(?i)^\s*doi:\s*", "https://doi.org/", url)
+    bare = canonical_url(re.sub(r"(?i)^\s*arxiv:\s*", "https://arxiv.org/abs/", named))
     address, _, query = bare.partition("?")
     if m := _ARXIV.fullmatch(address):
         return f"arxiv.org/abs/{m[1].lower()}"

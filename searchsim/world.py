@@ -118,6 +118,7 @@ class World:
         pool: The documents it may inject, in order.
         faults: What its requests meet, as planned.
         requests: How many requests for a list it has counted: see `searchsim.faults`.
+        exposed: Whether anything injected has been served.
     """
 
     def __init__(
@@ -137,12 +138,35 @@ class World:
         self.pool = tuple(PoolDocument.of(d) for d in pool)
         self.faults = FaultPlan.parse(plan.faults, plan.latency, seed=task)
         self.requests = 0
+        self.exposed = False
+        self._sealed = False
         self._lists: dict[tuple[str, Query], _List] = {}
         self._urls = {canonical_url(d.url): d for d in pool}
 
     def recall(self, endpoint: str, query: Query, number: int) -> None:
         """Take up a list that the world served before, under the number it had."""
         self._lists.setdefault((endpoint, query), _List(number))
+
+    @property
+    def lists(self) -> int:
+        """How many lists it has served, or is about to."""
+        return len(self._lists)
+
+    def seal(self) -> None:
+        """Let nothing more into its trace: its run has ended, and what is still under way is no part of it."""
+        self._sealed = True
+
+    @property
+    def sealed(self) -> bool:
+        """Whether its trace is closed."""
+        return self._sealed
+
+    def note(self, event: Event) -> None:
+        """Take note of an event of its trace."""
+        if event["event"] == "search":
+            self.exposed |= any(s["injected"] for s in event["served"])
+        elif event["event"] == "page":
+            self.exposed |= event["injected"]
 
     def _list(self, endpoint: str, query: Query) -> _List:
         return self._lists.setdefault((endpoint, query), _List(len(self._lists) + 1))
@@ -259,6 +283,7 @@ class Worlds:
         world = World(key, record["task"], record["condition"], plan, pool, self.factors)
         events = list(self._store.events(key))
         for event in events:
+            world.note(event)
             if event["event"] == "search":
                 world.recall(event["endpoint"], self.query(event), event["list"])
         world.requests = counted(events)
@@ -541,8 +566,9 @@ class Worlds:
 
     def append(self, world: World, event: Event) -> None:
         """Add to a world's trace; what comes after its end belongs to no world and is dropped."""
-        if self._worlds.get(world.key) is world:
+        if self._worlds.get(world.key) is world and not world.sealed:
             self._store.append(world.key, event)
+            world.note(event)
 
     def events(self, key: str) -> Iterator[Event]:
         """A world's trace, oldest first."""

@@ -22,7 +22,8 @@ class ScriptedModel:
         requests: The bodies it got.
         headers: The headers it got.
         status: What it answers with.
-        broken: How it misbehaves: "" not at all, "json" no JSON, "cut" a stream that breaks off, "hang up".
+        broken: How it misbehaves: "" not at all, "json" no JSON, "cut" a stream that breaks off, "error" one
+            that tells of an error, "hang up".
         usage: Whether it tells token counts.
         delay: Seconds before it answers.
         called: What it calls its model; else as it was asked.
@@ -99,6 +100,10 @@ class ScriptedModel:
             if self.broken == "cut":
                 assert request.transport is not None
                 request.transport.close()
+                return response
+            if self.broken == "error":
+                error = {"error": {"message": "scripted error in a stream", "type": "server_error"}}
+                await response.write(b"data: " + orjson.dumps(error) + b"\n\ndata: [DONE]\n\n")
                 return response
         if self.usage and (body.get("stream_options") or {}).get("include_usage"):
             await response.write(b"data: " + orjson.dumps({"choices": [], "usage": usage}) + b"\n\n")

@@ -120,13 +120,16 @@ def test_paths(quickstart: Corpus, engine: EmbeddedEngine) -> None:
     assert rest == {p for p in told if not p.startswith("/_sim")}
 
 
+ASKED = {"request": "r", "occurrence": 1, "origin": "live", "lists": 0, "exposed": False}
+
+
 def test_events(quickstart: Corpus) -> None:
     told = {quoted(r[0])[0]: quoted(r[1]) for r in rows("http.md", "event")}
     made = [
         trace.search(dialect="d", endpoint="e", query="q", tbs="", page=1, k=1, number=1, mode="no", items=[], displaced=[], cut=[]),
         trace.page(dialect="d", url="u", document=None, injected=False),
-        trace.model(kind="chat", model="m", usage={}, delivered=[], parts={}, ambiguous=[], settings={}, messages=[], answer="", request="r", origin="live"),
-        trace.embedding(model="m", usage={}, given="t", request="r", origin="live"),
+        trace.model(kind="chat", model="m", usage={}, delivered=[], parts={}, ambiguous=[], settings={}, messages=[], answer="", asked=ASKED),
+        trace.embedding(model="m", usage={}, given="t", asked=ASKED),
         trace.fault(where="w", status=1, message="m"),
         trace.refused(host="h", url="u"),
     ]  # fmt: skip

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from searchsim.errors import UsageError
-from searchsim.replay import Answers, Lane, Mode, Recorded, Replay, Steps, normaliser, steps
+from searchsim.replay import Answers, Asked, Lane, Mode, Names, Recorded, Replay, Steps, steps
 from searchsim.trace import Event
 
 LANE = Lane("c@1/tantivy", "t", "planner", "v1", "m")
@@ -31,19 +31,38 @@ def answers(tmp_path: Path) -> Answers:
 
 
 def test_a_request_is_what_it_asks_whatever_world_server_folder_or_form_it_came_in() -> None:
-    one = Replay(normalise=normaliser("key-1", "http://127.0.0.1:4001", [r"id-\d+"]))
-    other = Replay(normalise=normaliser("key-2", "http://127.0.0.1:4002", [r"id-\d+"]))
-    text = "See http://127.0.0.1:{port}/w/{key}/page?url=x, http%3A%2F%2F127.0.0.1%3A{port}, /tmp/searchsim-run-{dir}/a, id-{n}"
-    first = one.request("chat", chat(text.format(port=4001, key="key-1", dir="ab_1", n=1), stream=True))
-    second = other.request("chat", chat(text.format(port=4002, key="key-2", dir="zz9", n=22), user="u"))
+    runs = [("key-1", 4001, "searchsim-run-ab_1", 1), ("a-longer-key-2", 52002, "searchsim-run-zz9", 22)]
+    text = "See http://127.0.0.1:{1}/w/{0}/page?url=x, http%3A%2F%2F127.0.0.1%3A{1}, /tmp/{2}/a, id-{3}"
+    replays = [
+        Replay(names=Names(key, f"http://127.0.0.1:{port}", folder, [r"id-\d+"])) for key, port, folder, _ in runs
+    ]
+    one, other = replays
+    first = one.request("chat", chat(text.format(*runs[0]), stream=True))
+    second = other.request("chat", chat(text.format(*runs[1]), user="u"))
     assert first.hash == second.hash
-    assert b"{server}" in first.text and b"{key}" in first.text and b"{folder}" in first.text
     assert one.request("completions", chat("x")).hash == one.request("chat", chat("x")).hash
     assert one.request("chat", chat("x", temperature=1)).hash != one.request("chat", chat("x")).hash
 
 
+def test_a_recorded_answer_speaks_of_the_run_that_it_is_given_to(answers: Answers) -> None:
+    branch = answers.begin(LANE, "control")
+    keeper = Replay(Mode.RECORD, names=Names("key-1", "http://127.0.0.1:4001", "run-1"), answers=answers, branch=branch)
+    said = "GET http://127.0.0.1:4001/w/key-1/page, http%3A%2F%2F127.0.0.1%3A4001, in /tmp/run-1/work"
+    request = keeper.request("chat", chat("x"))
+    keeper.keep(request, Recorded(recorded(said).answer, [{"choices": [{"delta": {"content": said}}]}]))
+    reader = Replay(
+        Mode.COUNTERFACTUAL, names=Names("key-2", "http://127.0.0.1:5", "run-2"), answers=answers, sources=[branch]
+    )
+    found = reader.find(reader.request("chat", chat("x")))
+    assert found is not None
+    assert found.answer["choices"][0]["message"]["content"] == (
+        "GET http://127.0.0.1:5/w/key-2/page, http%3A%2F%2F127.0.0.1%3A5, in /tmp/run-2/work"
+    )
+    assert found.chunks is None, "a name may be cut in two by chunks: they are made anew"
+
+
 def test_occurrences_count_answered_requests_alone() -> None:
-    replay = Replay(normalise=str)
+    replay = Replay(names=Names("key"))
     first, second = replay.request("chat", chat("x")), replay.request("chat", chat("x"))
     assert (first.occurrence, second.occurrence) == (1, 2)
     replay.release(first)
@@ -54,15 +73,15 @@ def test_occurrences_count_answered_requests_alone() -> None:
 def test_answers_are_kept_by_lane_branch_kind_hash_and_occurrence(answers: Answers) -> None:
     branch = answers.begin(LANE, "control", {"world": "k"})
     assert answers.find(LANE, "control") is None, "a run that hasn't ended is no control"
-    keeper = Replay(Mode.RECORD, normalise=str, answers=answers, lane=LANE, branch=branch)
+    keeper = Replay(Mode.RECORD, names=Names("key"), answers=answers, lane=LANE, branch=branch)
     for text in ("one", "two"):
         request = keeper.request("chat", chat("x"))
         assert keeper.find(request) is None, "recording asks the model"
         keeper.keep(request, recorded(text))
-    answers.end(branch, Steps((("search", "q", ""),), ("h",), ("live",)))
+    answers.end(branch, Steps((("search", "q", ""),), (Asked("h#1", lists=1),)))
     control = answers.find(LANE, "control")
     assert control is not None
-    assert (control.steps.lists, control.steps.requests) == ((("search", "q", ""),), ("h",))
+    assert (control.steps.lists, control.steps.asked) == ((("search", "q", ""),), (Asked("h#1", lists=1),))
     for other in (
         Lane("c@2/tantivy", "t", "planner", "v1", "m"),
         Lane("c@1/tantivy", "u", "planner", "v1", "m"),
@@ -73,24 +92,26 @@ def test_answers_are_kept_by_lane_branch_kind_hash_and_occurrence(answers: Answe
     ):
         assert answers.find(other, "control") is None
     assert answers.find(LANE, "control", "k") is not None and answers.find(LANE, "control", "other") is None
-    reader = Replay(Mode.COUNTERFACTUAL, normalise=str, answers=answers, lane=LANE, sources=[control])
+    reader = Replay(Mode.COUNTERFACTUAL, names=Names("key"), answers=answers, lane=LANE, sources=[control])
     found = [reader.find(reader.request("chat", chat("x"))) for _ in range(3)]
     assert [f and f.answer["choices"][0]["message"]["content"] for f in found] == ["one", "two", None]
     assert reader.find(reader.request("completions", chat("x"))) is None
 
 
-def test_the_first_control_to_end_stays_the_control(answers: Answers) -> None:
-    first, second = answers.begin(LANE, "control"), answers.begin(LANE, "control")
+def test_the_control_that_ended_last_is_the_control(answers: Answers) -> None:
+    first, second = answers.begin(LANE, "control", {"world": "1"}), answers.begin(LANE, "control", {"world": "2"})
     answers.end(second, Steps())
     answers.end(first, Steps())
     found = answers.find(LANE, "control")
-    assert found is not None and found.id == second.id
+    assert found is not None and found.id == first.id
+    pinned = answers.find(LANE, "control", "2")
+    assert pinned is not None and pinned.id == second.id, "a study knows which one is its own"
 
 
 def _write(path: Path, number: int) -> None:
     answers = Answers(path)
     branch = answers.begin(LANE, f"c{number}")
-    replay = Replay(Mode.RECORD, normalise=str, answers=answers, lane=LANE, branch=branch)
+    replay = Replay(Mode.RECORD, names=Names("key"), answers=answers, lane=LANE, branch=branch)
     for n in range(50):
         replay.keep(replay.request("chat", chat(f"{number} {n}")), recorded("x"))
     answers.end(branch, Steps())
@@ -115,16 +136,14 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_text("no database, but long enough to be taken for a damaged one" * 9)
     with pytest.raises(UsageError, match="can't be used"):
         Answers(tmp_path / "answers.sqlite")
-    with pytest.raises(UsageError, match="no regular expression"):
-        normaliser("k", patterns=["("])
 
 
 def test_a_miss_tells_what_differs_from_the_nearest_request(answers: Answers) -> None:
     branch = answers.begin(LANE, "control")
-    keeper = Replay(Mode.RECORD, normalise=str, answers=answers, lane=LANE, branch=branch)
+    keeper = Replay(Mode.RECORD, names=Names("key"), answers=answers, lane=LANE, branch=branch)
     for text in ("Something else altogether", "The question is old: 2026-11-30, 12:00"):
         keeper.keep(keeper.request("chat", chat(text)), recorded("x"))
-    reader = Replay(Mode.REPLAY, normalise=str, answers=answers, lane=LANE, sources=[branch])
+    reader = Replay(Mode.REPLAY, names=Names("key"), answers=answers, lane=LANE, sources=[branch])
     told = reader.missing(reader.request("chat", chat("The question is old: 2026-12-01, 12:00")))
     assert "messages[0].content, character 27" in told
     assert "2026-11-30" in told and "2026-12-01" in told
@@ -149,47 +168,73 @@ def search(number: int, query: str, injected: bool = False) -> Event:
     }
 
 
-def call(request: str, origin: str) -> Event:
-    return {"event": "model", "request": request, "origin": origin}
+def call(request: str, origin: str, lists: int, exposed: bool = False, kind: str = "model") -> Event:
+    asked = {"request": request, "occurrence": 1, "origin": origin, "lists": lists, "exposed": exposed}
+    return {"event": kind, **asked}
 
 
-CONTROL = steps([search(1, "a"), call("h1", "live"), search(2, "b"), call("h2", "live"), call("h3", "live")])
+CONTROL = steps(
+    [
+        search(1, "a"), call("h1", "live", 1), search(2, "b"), call("h2", "live", 2), call("h3", "live", 2),
+    ]
+)  # fmt: skip
+MISSED = "model calls {} weren't the control's, and nothing injected had been served by then"
 
 
 def test_the_shared_beginning_is_compared_up_to_the_first_injected_list() -> None:
     treated = steps(
         [
-            search(1, "a"), call("h1", "replayed"), search(2, "b", injected=True), call("x", "live"), search(3, "c"),
+            search(1, "a"), call("h1", "replayed", 1), search(2, "b", injected=True), call("x", "live", 2, True),
+            search(3, "c"),
         ]
     )  # fmt: skip
-    assert (treated.injected, treated.before) == (2, 1)
+    assert (treated.injected, len(treated.before)) == (2, 1)
     assert treated.differs(CONTROL) == []
 
 
 def test_a_miss_before_the_injected_list_is_told() -> None:
-    treated = steps([search(1, "a"), call("x", "live"), search(2, "b", injected=True)])
-    assert treated.differs(CONTROL) == [
-        "model calls 1 weren't the control's, and nothing injected had been served by then"
-    ]
+    treated = steps([search(1, "a"), call("x", "live", 1), search(2, "b", injected=True)])
+    assert treated.differs(CONTROL) == [MISSED.format(1)]
+    # It counts when a call was made, not when it was answered, and embeddings count as well.
+    late = steps([search(1, "a"), search(2, "b", injected=True), call("x", "live", 1)])
+    assert late.differs(CONTROL) == [MISSED.format(1)]
+    embedded = [search(1, "a"), call("h1", "replayed", 1), call("e", "live", 1, kind="embedding")]
+    assert steps([*embedded, search(2, "b", injected=True)]).differs(CONTROL) == [MISSED.format(2)]
+
+
+def test_a_call_of_the_control_that_was_left_out_is_told() -> None:
+    treated = steps([search(1, "a"), search(2, "b", injected=True)])
+    assert treated.differs(CONTROL) == ["1 of the 1 model calls that the control made by then weren't made"]
+
+
+def test_calls_side_by_side_may_change_their_order() -> None:
+    control = steps([call("h1", "live", 0), call("h2", "live", 0), search(1, "a")])
+    treated = steps([call("h2", "replayed", 0), call("h1", "replayed", 0), search(1, "a", injected=True)])
+    assert treated.differs(control) == []
 
 
 def test_a_list_that_the_control_did_not_make_is_told() -> None:
-    told = steps([search(1, "a"), search(2, "c", injected=True)]).differs(CONTROL)
-    assert told == ["list 2 ('c') isn't the control's: the control's was 'b'"]
-    told = steps([search(1, "a"), search(2, "b"), search(3, "c", injected=True)]).differs(CONTROL)
-    assert told == ["list 3 ('c') isn't the control's: it made no such list"]
+    shared = [search(1, "a"), call("h1", "replayed", 1)]
+    told = steps([*shared, search(2, "c", injected=True)]).differs(CONTROL)
+    assert told == ["list 2 isn't the control's: 'c', the control: 'b'"]
+    rest = [search(2, "b"), call("h2", "replayed", 2), call("h3", "replayed", 2)]
+    told = steps([*shared, *rest, search(3, "c", injected=True)]).differs(CONTROL)
+    assert told == ["list 3 isn't the control's: 'c', the control: it made no list 3"]
 
 
 def test_a_run_that_was_served_nothing_is_compared_whole() -> None:
-    same = steps([search(1, "a"), call("h1", "replayed"), search(2, "b"), call("h2", "replayed")])
-    assert same.differs(CONTROL) == []
-    assert steps([search(1, "a"), call("h1", "replayed"), call("x", "live")]).differs(CONTROL)
+    shared = [search(1, "a"), call("h1", "replayed", 1), search(2, "b"), call("h2", "replayed", 2)]
+    assert steps([*shared, call("h3", "replayed", 2)]).differs(CONTROL) == []
+    assert steps(shared).differs(CONTROL) == ["1 of the 3 model calls that the control made by then weren't made"]
+    short = steps([search(1, "a"), call("h1", "replayed", 1)]).differs(CONTROL)
+    assert short[0] == "list 2 isn't the control's: it made no list 2, the control: 'b'"
 
 
-def test_a_page_that_is_injected_ends_the_shared_beginning_for_the_model() -> None:
-    page: Event = {"event": "page", "injected": True}
-    assert steps([search(1, "a"), call("h1", "replayed"), page, call("x", "live")]).before == 1
+def test_what_was_asked_again_since_its_stream_broke_off_stands_once() -> None:
+    assert len(steps([call("h1", "live", 0), call("h1", "live", 0)]).asked) == 1
 
 
 def test_steps_are_json() -> None:
-    assert orjson.loads(orjson.dumps(CONTROL.record()))["lists"] == [["search", "a", ""], ["search", "b", ""]]
+    again = Steps.of(orjson.loads(orjson.dumps(CONTROL.record())))
+    assert again.lists == CONTROL.lists
+    assert [(a.request, a.lists) for a in again.asked] == [(a.request, a.lists) for a in CONTROL.asked]

@@ -30,8 +30,12 @@ __all__ = ["Adapter", "adapters", "prepare", "uv"]
 _BLOCK = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 """As PEP 723 gives it."""
 _KEYS = ("home", "needs", "normalise")
-_READ = (".py", ".md", ".toml", ".yaml", ".yml", ".json", ".txt", ".jinja", ".j2")
-_LEFT_OUT = {".git", ".venv", "__pycache__", "node_modules", "frontend", "web", "outputs", "cache", "logs"}
+_NO_SOURCE = {".git", ".venv", "__pycache__", "node_modules"}
+"""Folders, wherever they stand, that are made and not written."""
+_ASIDE = {"frontend", "web", "outputs", "cache", "logs"}
+"""Folders at the top of a checkout that no headless run reads."""
+_LARGEST = 1 << 20
+"""Bytes: a larger file holds data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +96,12 @@ class Adapter:
 def _sources(folder: Path) -> Iterator[Path]:
     """The files of a checkout that can change what an agent does."""
     for path, folders, files in os.walk(folder):
-        folders[:] = [f for f in folders if f not in _LEFT_OUT]
-        yield from (Path(path, f) for f in files if f.endswith(_READ))
+        left_out = _NO_SOURCE | (_ASIDE if Path(path) == folder else set())
+        folders[:] = [f for f in folders if f not in left_out]
+        for name in files:
+            file = Path(path, name)
+            if file.is_file() and file.stat().st_size <= _LARGEST:
+                yield file
 
 
 def _described(name: str, path: Path) -> Adapter:

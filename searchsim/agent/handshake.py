@@ -9,14 +9,13 @@ results to its own k would otherwise be taken for one that wasn't convinced.
 from __future__ import annotations
 
 import secrets
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from searchsim.agent.adapter import Adapter
-from searchsim.agent.process import carry_out
+from searchsim.agent.process import carry_out, fresh_folder
 from searchsim.agent.run import APPENDED, RESULTS, TIMEOUT, request_of, turned
 from searchsim.errors import AgentError
 from searchsim.redirect import findings
@@ -71,11 +70,11 @@ async def handshake(
         return len(delivered()) == len(documents)
 
     try:
-        with tempfile.TemporaryDirectory(prefix="searchsim-log-") as folder:
-            log = Path(folder) / "log"
+        with fresh_folder() as folder:
+            log = folder / "redirection"
             request = request_of(context, url, adapter, world, settings)
             variables = turned(context, url, world, log)
-            await carry_out(adapter, python, request, variables, timeout, until=arrived)
+            await carry_out(adapter, python, request, variables, timeout, folder, until=arrived)
             found = findings.read(log)
             found.put_on_record(context.worlds, world)
         count = Counter(e["event"] for e in context.worlds.events(world.key))
@@ -117,7 +116,8 @@ def _document(mark: str, question: str, today: str) -> dict[str, Any]:
     return {
         "id": f"handshake-{mark}",
         "url": f"https://registry.example/{mark}",
-        "title": f"Registry entry {mark}",
+        # Long enough to be known from its title alone, which is all that some show of their first search.
+        "title": f"Registry entry {mark}, filed under the very question that is asked here",
         "body": text,
         "snippet": f"Registry entry {mark}: the mark {mark} was filed under this very question in the registry.",
         "source_name": "Registry",

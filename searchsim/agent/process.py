@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,22 @@ import orjson
 from searchsim.agent.adapter import Adapter
 from searchsim.errors import AgentError
 
-__all__ = ["FOLDER", "carry_out"]
+__all__ = ["carry_out", "fresh_folder"]
 
-FOLDER = "searchsim-run-"
-"""What the names of runs' folders begin with; `searchsim.replay` takes them out of requests."""
-
+_PARTS = ("home", "work", "tmp")
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "SSL_CERT_FILE")
 _LOOK = 0.2
 """Seconds between two looks at whether a process may end early."""
+
+
+@contextmanager
+def fresh_folder() -> Iterator[Path]:
+    """The folder of one run, gone afterwards. Its name is drawn, and no part of what the agent asks a model."""
+    with tempfile.TemporaryDirectory(prefix="searchsim-run-") as name:
+        folder = Path(name)
+        for part in _PARTS:
+            (folder / part).mkdir()
+        yield folder
 
 
 async def carry_out(
@@ -32,6 +41,7 @@ async def carry_out(
     request: Mapping[str, Any],
     variables: Mapping[str, str],
     timeout: float,  # noqa: ASYNC109 - it ends a process, not a coroutine
+    folder: Path,
     *,
     until: Callable[[], bool] | None = None,
 ) -> tuple[dict[str, Any] | None, float]:
@@ -43,6 +53,7 @@ async def carry_out(
         request: What it is asked.
         variables: Put on top of its environment: the redirection's.
         timeout: Seconds after which it is ended.
+        folder: A fresh one.
         until: Ends it early, where it becomes true.
 
     Returns:
@@ -51,49 +62,45 @@ async def carry_out(
     Raises:
         AgentError: The process failed, or wrote no answer.
     """
-    with tempfile.TemporaryDirectory(prefix=FOLDER) as name:
-        folder = Path(name)
-        for part in ("home", "work", "tmp"):
-            (folder / part).mkdir()
-        (folder / "request.json").write_bytes(orjson.dumps(request))
-        env = {k: os.environ[k] for k in _PASSED_ON if k in os.environ}
-        env |= {
-            "HOME": str(folder / "home"),
-            "TMPDIR": str(folder / "tmp"),
-            "TZ": "UTC",
-            "PYTHONHASHSEED": "0",
-            "PYTHONUNBUFFERED": "1",
-            **variables,
-        }
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        with (folder / "log").open("wb") as log:
-            process = await asyncio.create_subprocess_exec(
-                str(python),
-                str(adapter.path.resolve()),
-                str(folder / "request.json"),
-                str(folder / "answer.json"),
-                cwd=folder / "work",
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                code = await asyncio.wait_for(_ended(process, until), timeout)
-            except TimeoutError:
-                raise AgentError(f"agent {adapter.name} wasn't done after {timeout:.0f} s and was ended") from None
-            finally:
-                _end(process)
-                await process.wait()
-        seconds = loop.time() - started
-        if code is None:
-            return None, seconds
-        tail = (folder / "log").read_text("utf-8", "replace").strip().splitlines()
-        if code:
-            raise AgentError(f"agent {adapter.name} ended with {code}: {(tail or ['it said nothing'])[-1][:600]}")
-        return _answer(adapter, folder / "answer.json"), seconds
+    (folder / "request.json").write_bytes(orjson.dumps(request))
+    env = {k: os.environ[k] for k in _PASSED_ON if k in os.environ}
+    env |= {
+        "HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "tmp"),
+        "TZ": "UTC",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+        **variables,
+    }
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    with (folder / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            str(python),
+            str(adapter.path.resolve()),
+            str(folder / "request.json"),
+            str(folder / "answer.json"),
+            cwd=folder / "work",
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code = await asyncio.wait_for(_ended(process, until), timeout)
+        except TimeoutError:
+            raise AgentError(f"agent {adapter.name} wasn't done after {timeout:.0f} s and was ended") from None
+        finally:
+            _end(process)
+            await process.wait()
+    seconds = loop.time() - started
+    if code is None:
+        return None, seconds
+    tail = (folder / "log").read_text("utf-8", "replace").strip().splitlines()
+    if code:
+        raise AgentError(f"agent {adapter.name} ended with {code}: {(tail or ['it said nothing'])[-1][:600]}")
+    return _answer(adapter, folder / "answer.json"), seconds
 
 
 async def _ended(process: asyncio.subprocess.Process, until: Callable[[], bool] | None) -> int | None:

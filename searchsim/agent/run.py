@@ -9,19 +9,19 @@ An adapter reads one JSON object and writes one:
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from searchsim.agent.adapter import Adapter
-from searchsim.agent.process import carry_out
+from searchsim.agent.process import carry_out, fresh_folder
 from searchsim.counterfactual import Recording
+from searchsim.errors import AgentError
 from searchsim.redirect import findings
 from searchsim.redirect.environment import framework_variables, redirection
 from searchsim.redirect.sockets import watched
-from searchsim.replay import Mode, Replay, normaliser, steps
+from searchsim.replay import Mode, Names, Replay, steps
 from searchsim.scoring.exposure import Exposure, Observation, citations, exposure, observation
 from searchsim.server.context import Context
 from searchsim.trace import Event
@@ -164,19 +164,23 @@ async def run(
         AgentError: The process failed, or wrote no answer.
         UsageError: The recording holds no control, or nothing to replay.
     """
-    normalise = normaliser(world.key, url, adapter.normalise)
-    replay = Replay(normalise=normalise) if recording is None else recording.open(world, normalise)
-    context.replays[world.key] = replay
     upstream = context.upstream
     request = request_of(context, url, adapter, world, settings)
-    with tempfile.TemporaryDirectory(prefix="searchsim-log-") as folder:
-        log = Path(folder) / "log"
+    with fresh_folder() as folder:
+        names = Names(world.key, url, folder.name, adapter.normalise)
+        replay = Replay(names=names) if recording is None else recording.open(world, names)
+        context.replays[world.key] = replay
+        log = folder / "redirection"
         try:
             async with watched(log) as watch:
-                answer, seconds = await carry_out(adapter, python, request, turned(context, url, world, log), timeout)
+                variables = turned(context, url, world, log)
+                answer, seconds = await carry_out(adapter, python, request, variables, timeout, folder)
+        except AgentError as error:
+            raise AgentError(_explained(error, context.worlds.events(world.key))) from error
         finally:
             found = findings.read(log)
             found.put_on_record(context.worlds, world)
+            world.seal()
     answer = answer or {}
     report = answer["report"]
     events = list(context.worlds.events(world.key))
@@ -191,7 +195,7 @@ async def run(
         why += recording.differs(done)
         if not why:
             recording.close(replay, done)
-    replayed = sum(origin == "replayed" for origin in done.origins)
+    replayed = sum(e["event"] == "model" and e["origin"] == "replayed" for e in events)
     return Run(
         agent=adapter.name,
         world=world.record(),
@@ -210,3 +214,9 @@ async def run(
         notes=dict(answer.get("notes") or {}),
         events=events,
     )
+
+
+def _explained(error: AgentError, events: Iterable[Event]) -> str:
+    """What an agent said at its end, and what the gateway had told it: the latter is often the cause."""
+    faults = [e["message"] for e in events if e["event"] == "fault" and not e["planned"]]
+    return f"{error}; before that: {faults[-1]}" if faults else str(error)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import orjson
 import typer
 import yaml
 from rich.table import Table
 
-from searchsim import agent
+from searchsim import __version__, agent
 from searchsim import corpus as corpora
 from searchsim.agent.run import RESULTS, TIMEOUT
 from searchsim.cli.common import (
@@ -92,6 +93,8 @@ def agent_check(
 
     Example: searchsim agent check planner --handshake
     """
+    if not handshake and (upstream or model or agent_settings or appended):
+        raise UsageError("--upstream, --model, --agent-set and --appended are of --handshake: give it too")
     with ERR.status(f"preparing {name}"):
         adapter, python = agent.prepare(name)
     say(f"{adapter.name}: ready ({python})")
@@ -111,7 +114,9 @@ async def _handshake(
     model: str | None,
     appended: bool,
 ) -> dict[str, Any]:
-    async with open_context(corpus, EngineChoice("tantivy"), None, upstream, model or "local") as context:
+    async with open_context(corpus, EngineChoice("tantivy"), None, None, None) as context, AsyncExitStack() as stack:
+        context.upstream = open_upstream(upstream, model)
+        stack.push_async_callback(context.upstream.close)
         context.control_token = secrets.token_hex(16)
         task = next(iter(context.worlds.corpus.tasks), "")
         async with running(context) as url:
@@ -134,6 +139,10 @@ def settings_of(pairs: Sequence[str]) -> dict[str, Any]:
             found[name.strip()] = value
         if not sign or not name.strip():
             raise UsageError(f"--agent-set {pair}: write NAME=VALUE, e.g. --agent-set steps=3")
+        try:
+            orjson.dumps(found[name.strip()])
+        except TypeError:
+            raise UsageError(f"--agent-set {pair}: the value can't be written as JSON: quote it") from None
     return found
 
 
@@ -218,7 +227,8 @@ async def _agent_run(
         worlds.end(trial.key)
         with ERR.status(f"preparing {asked.name}"):
             adapter, python = await asyncio.to_thread(agent.prepare, asked.name)
-        context.upstream = open_upstream(upstream, model)
+        behind = open_upstream(upstream, model)
+        context.upstream = behind
         # The agent must not be able to read what is planned for it.
         context.control_token = secrets.token_hex(16)
         with closing(Answers(answers_file or cache_folder() / "answers.sqlite")) as answers:
@@ -226,11 +236,13 @@ async def _agent_run(
                 f"{worlds.corpus.name}@{worlds.corpus.hash}/{context.engine.name}",
                 task,
                 adapter.name,
-                adapter.version(asked.agent_settings),
-                f"{upstream or ''}#{context.upstream.model or model or ''}",
+                f"{adapter.version(asked.agent_settings)}@{__version__}",
+                behind.identity,
                 asked.repetition,
             )
             recording = Recording(answers, lane, mode)
+            if mode is Mode.REPLAY and needed and recording.control() is None:
+                raise UsageError("no control of this task is recorded for this agent and model: record one first")
 
             async def made(levels: Mapping[str, Level], how: Recording, last_list: int | None) -> agent.Run:
                 world = worlds.create(task, levels, last_list=last_list, results=RESULTS)
@@ -257,7 +269,7 @@ async def _agent_run(
                     last_list = asked.last_list or (recording.last_list() if needed else None)
                     return await made(condition, recording, last_list)
             finally:
-                await context.upstream.close()
+                await behind.close()
 
 
 def _mode(given: str | None, needed: bool) -> Mode:

@@ -14,6 +14,11 @@ from rich.table import Table
 from searchsim import corpus as corpora
 from searchsim import stats
 from searchsim.cli.common import ERR, CorpusOption, JsonOption, print_json, say, show_table
+from searchsim.cli.engagement import score_engagement
+from searchsim.cli.joined import score_joined, score_results
+from searchsim.cli.ratings import show_ratings
+from searchsim.cli.smoothing import score_smoothing
+from searchsim.cli.smoothing_runs import score_runs
 from searchsim.errors import UsageError
 from searchsim.judge import Judge
 from searchsim.records import Record
@@ -28,6 +33,11 @@ __all__ = ["agreement_cells", "score_app"]
 score_app = typer.Typer(
     help="Scores: of kept runs, and of the judges themselves.", no_args_is_help=True, rich_markup_mode=None
 )
+score_app.command("engagement")(score_engagement)
+score_app.command("joined")(score_joined)
+score_app.command("results")(score_results)
+score_app.command("smoothing")(score_smoothing)
+score_app.command("runs")(score_runs)
 UpstreamOption = Annotated[
     str | None, typer.Option(help="An OpenAI-compatible API that has the judge's model; its key in UPSTREAM_API_KEY.")
 ]
@@ -63,7 +73,7 @@ def score_fcar(
             asyncio.run(_judge_again(ledger, kept, models.judge(spec), chosen, corpus))
     records = ledger.judged_by(kept, chosen)
     before = ledger.judged_by(kept, first)
-    summary = summarise(plan, records, log.failures)
+    summary = summarise(plan, records, log.failures, log.waiting)
     compared = _compared(before, records)
     if as_json:
         print_json({**chosen, "summary": summary, "agreement": compared})
@@ -127,12 +137,21 @@ def score_agreement(
     upstream: UpstreamOption = None,
     corpus: CorpusOption = "quickstart",
     part: Annotated[str | None, typer.Option("--set", help="Only one set of excerpts: open or held_out.")] = None,
+    ratings: Annotated[
+        Path | None, typer.Option(help="Compare raters of claims instead: a file of their scores from 1 to 5.")
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="The rater that the others are measured by; else the first of the ratings.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a judge against excerpts of reports that were labelled by hand.
+    """Measure a judge against excerpts of reports that were labelled by hand, or raters of claims against one of them.
 
     Example: searchsim score agreement --judge lexical
     """
+    if ratings is not None:
+        show_ratings(ratings, reference, as_json)
+        return
     loaded = corpora.load(corpus)
     excerpts = [e for e in loaded.excerpts() if part in (None, e.set)]
     if not excerpts:

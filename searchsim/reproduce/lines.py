@@ -13,7 +13,7 @@ Line = dict[str, Any]
 Value = bool | int | float | Sequence[float]
 """A figure: whether something is so, a number, or several (a range, a pair)."""
 
-Relation = Literal["=", "<", "≤"]
+Relation = Literal["=", "<", "≤", "≥"]
 
 _EPSILON = 1e-9
 """Half a unit may be met exactly: 0.25 printed as 0.3 is right, and floats mustn't say otherwise."""
@@ -28,6 +28,7 @@ def line(
     unit: str,
     inputs: str,
     digits: int | None = None,
+    tolerance: float | None = None,
     relation: Relation = "=",
     derived: bool = False,
     reason: str | None = None,
@@ -43,6 +44,7 @@ def line(
         inputs: What it was recomputed from.
         digits: Decimals that were printed: the tolerance is half a unit of the last one. None where nothing but the
             very same will do.
+        tolerance: How far off it may be, in place of digits, where it is recomputed from rounded figures.
         relation: What the recomputed figure must be to the published one.
         derived: True where the figure isn't printed but follows from printed ones.
         reason: What a reader has to know.
@@ -51,7 +53,8 @@ def line(
         JSON with id, what, unit, source (``paper``, or ``derived`` from the paper's figures), inputs, published,
         relation, recomputed, tolerance, holds and, where there is one, reason.
     """
-    tolerance = 0.0 if digits is None else 0.5 * 10.0**-digits
+    if tolerance is None:
+        tolerance = 0.0 if digits is None else 0.5 * 10.0**-digits
     found: Line = {
         "id": id_,
         "what": what,
@@ -104,6 +107,8 @@ def _holds(published: Value | None, recomputed: Value | None, tolerance: float, 
             return recomputed < published - _EPSILON
         case "≤":
             return recomputed <= published + _EPSILON
+        case "≥":
+            return recomputed >= published - _EPSILON
 
 
 def _plain(value: Value | None) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from searchsim.documents import Document
 from searchsim.text import tokens
 from searchsim.trace import Event
-from searchsim.urls import canonical_url
+from searchsim.urls import cited_url
 
 __all__ = ["Exposure", "Observation", "citations", "cited_by_title", "exposure", "observation"]
 
@@ -148,9 +148,9 @@ def exposure(events: Iterable[Event], pool: Sequence[Document], report: str | No
                 delivered.update(dict.fromkeys(d for d in event["delivered"] if d in ids))
     cited = None
     if report is not None:
-        found = {canonical_url(u) for u in citations(report)}
+        found = {cited_url(u) for u in citations(report)}
         titled = cited_by_title(report, pool)
-        cited = [d.id for d in pool if canonical_url(d.url) in found or d.id in titled]
+        cited = [d.id for d in pool if cited_url(d.url) in found or d.id in titled]
     return Exposure(list(served), list(delivered), list(opened), cited)
 
 

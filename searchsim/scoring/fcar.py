@@ -21,13 +21,19 @@ Key = tuple[str, str, str]
 """A cell: agent, model, label of the condition."""
 
 
-def summarise(plan: Plan, records: Iterable[Record], failures: Mapping[str, str] | None = None) -> dict[str, Any]:
+def summarise(
+    plan: Plan,
+    records: Iterable[Record],
+    failures: Mapping[str, str] | None = None,
+    waiting: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
     """All figures of a study.
 
     Args:
         plan: What was planned.
         records: The runs' records, at most one a planned run.
         failures: Runs that ended in an error without a record, with the error.
+        waiting: Runs that weren't begun, with what they wait for.
 
     Returns:
         JSON with these fields:
@@ -48,8 +54,8 @@ def summarise(plan: Plan, records: Iterable[Record], failures: Mapping[str, str]
     stray = sorted(set(known) - {p.run for p in plan.runs})
     if stray:
         raise ValueError(f"run {stray[0]} isn't in the plan")
-    failures = failures or {}
-    runs = [_run(p, known.get(p.run), failures.get(p.run)) for p in plan.runs]
+    failures, waiting = failures or {}, waiting or {}
+    runs = [_run(p, known.get(p.run), failures.get(p.run), waiting.get(p.run)) for p in plan.runs]
     groups: dict[Key, list[tuple[PlannedRun, Record | None]]] = {}
     for planned in plan.runs:
         groups.setdefault((planned.agent, planned.model, planned.label), []).append((planned, known.get(planned.run)))
@@ -67,15 +73,15 @@ def summarise(plan: Plan, records: Iterable[Record], failures: Mapping[str, str]
     }
 
 
-def _run(planned: PlannedRun, record: Record | None, failure: str | None) -> dict[str, Any]:
+def _run(planned: PlannedRun, record: Record | None, failure: str | None, waits: str | None) -> dict[str, Any]:
     found = "failed" if record is None and failure else state(record)
     reasons: list[str] = []
     if record is not None:
         reasons = list(record["reasons"])
         if found == "unjudged":
             reasons = [record["verdict"]["reason"] if record["verdict"] else "it wasn't judged"]
-    elif failure:
-        reasons = [failure]
+    elif failure or waits:
+        reasons = [failure or waits or ""]
     return {"run": planned.run, "state": found, "reasons": reasons}
 
 
@@ -86,9 +92,7 @@ def _flow(plan: Plan, runs: Sequence[Mapping[str, Any]], known: Mapping[str, Rec
         "planned": len(plan.runs),
         **{s: count[s] for s in STATES},
         "valid": count["judged"] + count["unjudged"],
-        "calls": {
-            origin: sum(r["usage"]["calls"][origin] for r in known.values()) for origin in ("live", "replayed")
-        },
+        "calls": {origin: sum(r["usage"]["calls"][origin] for r in known.values()) for origin in ("live", "replayed")},
         "attempts": len(attempts),
         "rerun": sum(len(r["attempts"]) > 1 for r in known.values()),
         "attempts_by_state": dict(sorted(Counter(a["state"] for a in attempts).items())),

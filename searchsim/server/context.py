@@ -11,7 +11,7 @@ from aiohttp import web
 from searchsim.delivery import Matcher
 from searchsim.documents import Document
 from searchsim.engine import SearchEngine
-from searchsim.replay import Replay, normaliser
+from searchsim.replay import Names, Replay
 from searchsim.trace import Event, fault
 from searchsim.upstream import Upstream
 from searchsim.world import World, Worlds
@@ -88,7 +88,7 @@ class Context:
     def replay(self, world: World) -> Replay:
         """Where the answers to a world's model calls come from."""
         if world.key not in self.replays:
-            self.replays[world.key] = Replay(normalise=normaliser(world.key))
+            self.replays[world.key] = Replay(names=Names(world.key))
         return self.replays[world.key]
 
     def note(self, world: World, documents: Iterable[Document]) -> None:

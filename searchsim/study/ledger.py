@@ -18,13 +18,12 @@ from __future__ import annotations
 
 import ast
 import fcntl
-import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 import yaml
@@ -34,6 +33,7 @@ from searchsim.agent import adapters
 from searchsim.documents import Document, faults_in, misleading_from
 from searchsim.errors import SearchsimError, UsageError
 from searchsim.injection import load_factors
+from searchsim.jsonl import append
 from searchsim.judge import Verdict
 from searchsim.judge.verdict import IDENTITY
 from searchsim.records import Record, check, digest, seen
@@ -107,7 +107,7 @@ class Attempts:
         self._add({"event": "end", "run": run, "attempt": attempt, "at": _now(), **end})
 
     def _add(self, line: dict[str, Any]) -> None:
-        _append(self.path, line)
+        append(self.path, line)
         self._lines[line["run"]].append(line)
 
 
@@ -314,7 +314,7 @@ class Ledger:
 
     def append_handshake(self, line: Mapping[str, Any]) -> None:
         """Keep a handshake that succeeded."""
-        _append(self.folder / "handshakes.jsonl", {**line, "at": _now()})
+        append(self.folder / "handshakes.jsonl", {**line, "at": _now()})
 
     def handshakes(self) -> list[dict[str, Any]]:
         """All handshakes: agent, version, model, task, nonce, searches, calls, at."""
@@ -323,7 +323,7 @@ class Ledger:
     def append_verdict(self, record: Record, verdict: Verdict) -> None:
         """Keep a verdict that was given afterwards."""
         line = {"run": record["run"], "at": _now(), "verdict": verdict.record(), "canary": record["canary"]}
-        _append(self.folder / "verdicts.jsonl", line)
+        append(self.folder / "verdicts.jsonl", line)
 
     def verdicts(self) -> list[dict[str, Any]]:
         """All verdicts given afterwards, oldest first: run, at, verdict.
@@ -439,23 +439,6 @@ def _pool(world: Mapping[str, Any]) -> list[Document]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _append(path: Path, line: Mapping[str, Any]) -> None:
-    """Add a line; it is on disk when this returns. What a kill left of a line before is taken away."""
-    with path.open("ab+") as out:
-        end = out.seek(0, os.SEEK_END)
-        if end and not _ends_a_line(out, end):
-            out.seek(0)
-            out.truncate(out.read().rfind(b"\n") + 1)
-        out.write(orjson.dumps(line) + b"\n")
-        out.flush()
-        os.fsync(out.fileno())
-
-
-def _ends_a_line(file: BinaryIO, end: int) -> bool:
-    file.seek(end - 1)
-    return file.read(1) == b"\n"
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

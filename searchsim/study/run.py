@@ -89,12 +89,12 @@ def run(
     tell(study.begin(log.records), None)
     if not missing:
         return log
-    if contract.handshake:
-        shake_hands(contract, plan, ledger)
     with Models() as models:
         study.prepare(models)
-        ledger.reopen(missing)
         try:
+            if contract.handshake:
+                shake_hands(contract, plan, ledger)
+            ledger.reopen(missing)
             _evaluate(study.tasks(models), ledger.folder, contract.parallel)
         finally:
             study.close()
@@ -278,10 +278,15 @@ class _Study:
             return Recording(self._answers, lane, Mode.RECORD)
         control = await self.carry_out(self.planned[_control_of(planned)], of, spec, model)
         if control["status"] != "valid":
-            raise RunWaitsError(f"its control run {control['run']} is {control['status']}")
+            raise RunWaitsError(
+                f"its control run {control['run']} is {control['status']}, and the contract allows no other attempt"
+            )
         recording = Recording(self._answers, lane, Mode.COUNTERFACTUAL, control["world"])
         if recording.control() is None:
-            raise RunWaitsError(f"the answers of its control run {control['run']} aren't in answers.sqlite any more")
+            raise RunWaitsError(
+                f"the answers of its control run {control['run']} aren't in answers.sqlite any more: put it back, "
+                "or begin the study anew in another folder"
+            )
         return recording
 
     def _again(self, run: str, record: Record) -> bool:

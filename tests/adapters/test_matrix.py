@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from searchsim import agent
+from searchsim.agent.run import RESULTS
 from searchsim.replay import steps
+from searchsim.server.context import Context
 from searchsim.world import Worlds
-from tests.adapters.matrix import FRAMEWORKS, HEADS, Measured, measure, table
+from tests.adapters.matrix import FRAMEWORKS, HEADS, TASK, Measured, measure, table
 from tests.agent.test_counterfactual import check_pre_synthesis
 from tests.conftest import ROOT
 
@@ -68,3 +71,17 @@ def test_the_page_has_every_adapter() -> None:
     assert set(names) == set(agent.adapters())
     assert set(names) - set(sections) == set(), "each has a section"
     assert set(FRAMEWORKS) <= set(names)
+
+
+async def test_the_adapter_on_the_page_works(context: Context, url: str, tmp_path: Path) -> None:
+    code = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert code
+    (tmp_path / "single.py").write_text(code[1], "utf-8")
+    adapter, python = agent.prepare(str(tmp_path / "single.py"))
+    assert adapter.summary == "Single: one search, one answer."
+    world = context.worlds.create(TASK, {"budget": 3, "stage": "pre_synthesis"}, last_list=1, results=RESULTS)
+    run = await agent.run(context, url, adapter, python, world)
+    assert run.valid, run.reasons
+    assert run.report == "scripted answer"
+    assert set(run.exposure.delivered) == set(world.plan.documents), "ten results and three appended"
+    assert set(run.versions) == {"requests"}

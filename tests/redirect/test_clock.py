@@ -27,7 +27,17 @@ told = [
     imported.utcnow().isoformat(), date.today().isoformat(), time.strftime("%Y-%m-%d %H:%M:%S"), time.ctime(),
     list(time.localtime())[:6], list(time.gmtime())[:6], time.asctime(),
 ]
+import io, logging
+log = io.StringIO()
+handler = logging.StreamHandler(log)
+handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y"))
+logging.getLogger().addHandler(handler)
+logging.warning("written")
+class Utc(logging.Formatter):
+    converter = time.gmtime
+assert Utc("%(asctime)s").format(logging.makeLogRecord({"created": 0})).startswith("1970-01-01")
 print(json.dumps({
+    "log": log.getvalue(),
     "told": told,
     "same types": type(imported.now()) is datetime.datetime and isinstance(Own.now(), Own)
     and pickle.loads(pickle.dumps(imported.now())) == imported.now(),
@@ -68,6 +78,7 @@ def test_what_programs_print_stands_still_and_what_they_measure_does_not(python:
     found = json.loads(done.stdout)
     assert found["told"] == TOLD
     assert found["others"] == ["1970", [1970, 1, 2], 1970]
+    assert found["log"].endswith(" written\n") and found["log"][:4].isdigit(), "logging goes by the clock that runs"
     assert found["same types"] and found["runs on"]
 
 
@@ -99,6 +110,7 @@ class Own extends Date {}
 const before = Date.now();
 console.log(JSON.stringify({
   told: [new Date().toISOString(), Date(), new Own().toISOString()],
+  shown: [new Intl.DateTimeFormat("en-GB").format(), new Intl.DateTimeFormat("en-GB").format(new Date(0))],
   others: [new Date(0).toISOString(), new Date(2020, 0, 2).getFullYear(), Date.UTC(1970, 0, 1)],
   same: [new Date() instanceof Date, new Own() instanceof Own, new Own() instanceof Date],
   runs: Date.now() >= before && before > 1.7e12,
@@ -120,5 +132,6 @@ def test_nodes_clock_stands_still_too() -> None:
     found = json.loads(done.stdout)
     assert found["told"][0] == found["told"][2] == "2026-03-01T12:00:00.000Z"
     assert found["told"][1].startswith("Sun Mar 01 2026 12:00:00")
+    assert found["shown"] == ["01/03/2026", "01/01/1970"]
     assert found["others"] == ["1970-01-01T00:00:00.000Z", 2020, 0]
     assert found["same"] == [True, True, True] and found["runs"]

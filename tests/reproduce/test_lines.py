@@ -45,6 +45,13 @@ def test_relations() -> None:
     assert _holds(4, 4.0, relation="<") is False
     assert _holds(6, 6.0, relation="≤") is True
     assert _holds(6, 6.2, relation="≤") is False
+    assert _holds(6, 6.0, relation="≥") is True
+    assert _holds(6, 5.8, relation="≥") is False
+
+
+def test_a_tolerance_of_its_own() -> None:
+    near, far = (line("X", "what", 0.39, r, unit="", inputs="", tolerance=0.02) for r in (0.4087, 0.4101))
+    assert (near["holds"], near["tolerance"], far["holds"]) == (True, 0.02, False)
 
 
 def test_what_cant_be_told() -> None:

@@ -72,3 +72,16 @@ def test_searches_after_the_first_injected_list() -> None:
     assert observation([listed(1, False)]).searches_after_injection is None
     events = [listed(1, False), listed(2, True), listed(3, False), listed(3, False), listed(4, True)]
     assert observation(events).searches_after_injection == 2, "distinct lists; a repeat is none"
+
+
+def test_an_address_of_the_same_paper_cites_it() -> None:
+    paper = Document(
+        id="p",
+        url="https://arxiv.org/abs/2401.00001",
+        title="T",
+        body="B",
+        source_name="S",
+        kind="paper",
+        language="en",
+    )
+    assert exposure([], [paper], "See https://arxiv.org/pdf/2401.00001v2.").cited == ["p"]

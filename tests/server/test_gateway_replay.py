@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -13,7 +14,7 @@ import pytest
 
 from searchsim.counterfactual import Recording
 from searchsim.errors import UsageError
-from searchsim.replay import Answers, Lane, Mode, normaliser, steps
+from searchsim.replay import Answers, Lane, Mode, Names, steps
 from searchsim.server.context import Context
 from searchsim.validity import reasons
 from searchsim.world import World
@@ -46,7 +47,7 @@ def begin(context: Context, answers: Answers, url: str) -> Begin:
     def made(mode: Mode, condition: dict[str, object], **more: Any) -> tuple[World, Recording]:
         world = context.worlds.create(TASK, condition, **more)
         recording = Recording(answers, Lane("c", TASK, "a", "v", "m"), mode)
-        context.replays[world.key] = recording.open(world, normaliser(world.key, url))
+        context.replays[world.key] = recording.open(world, Names(world.key, url, f"searchsim-run-{world.key[:8]}"))
         return world, recording
 
     return made
@@ -100,8 +101,9 @@ async def test_a_treated_run_shares_its_controls_answers_up_to_the_injected_list
     before, after = (list(context.worlds.events(w.key)) for w in (control, treated))
     assert [e["origin"] for e in after if e["event"] == "model"] == ["replayed", "replayed", "live"]
     mine, theirs = steps(after), steps(before)
-    assert mine.requests[:2] == theirs.requests[:2] and mine.requests[2] != theirs.requests[2]
-    assert mine.injected == 2 and counterfactual.differs(mine) == []
+    asked = [[a.request for a in x.asked] for x in (mine, theirs)]
+    assert asked[0][:2] == asked[1][:2] and asked[0][2] != asked[1][2]
+    assert len(mine.before) == 2 and mine.injected == 2 and counterfactual.differs(mine) == []
     lists = [[e for e in events if e["event"] == "search"][-1]["served"] for events in (before, after)]
     assert lists[1][: len(lists[0])] == lists[0], "nothing removed or reordered"
     assert [s["injected"] for s in lists[1][len(lists[0]) :]] == [True, True, True], "and three appended beyond k"
@@ -124,7 +126,7 @@ async def test_a_treated_run_that_is_not_the_controls_from_the_start_is_found_ou
     await search(http, url, treated, "something that the control never searched for")
     told = counterfactual.differs(steps(context.worlds.events(treated.key)))
     assert len(told) == 2
-    assert told[0].startswith("list 2 ('something that") and "the control's was 'bicycle trail" in told[0]
+    assert told[0].startswith("list 2 isn't the control's: 'something that") and "control: 'bicycle trail" in told[0]
     assert told[1].startswith("model calls 1 weren't the control's")
 
 
@@ -177,7 +179,7 @@ async def test_replay_alone_asks_no_model_and_fails_at_a_miss(
     again, _ = begin(Mode.REPLAY, {"budget": 0})
     assert await run(http, url, again) == first
     status, text = await ask(http, url, again, "plans")
-    assert status == 409
+    assert status == 400
     problem = json.loads(text)["error"]
     assert problem["code"] == "not_recorded"
     assert "messages[0].content, character 4: recorded 'plan', now 'plans'" in problem["message"]
@@ -223,6 +225,89 @@ async def test_a_stream_that_breaks_off_is_not_recorded(
     treated, _ = begin(Mode.COUNTERFACTUAL, {"budget": 3})
     await ask(http, url, treated, "x", stream=True)
     assert [e["origin"] for e in context.worlds.events(treated.key) if e["event"] == "model"] == ["live"]
+
+
+async def test_an_answer_speaks_of_the_run_that_it_is_given_to(
+    http: aiohttp.ClientSession, url: str, context: Context, begin: Begin, scripted_model: ScriptedModel
+) -> None:
+    """A model repeats addresses and paths of its prompt; a replayed answer must not lead into the control's world."""
+    scripted_model.say = lambda body: f"Open {body['messages'][0]['content']}"
+    control, recording = begin(Mode.RECORD, {"budget": 0})
+    treated_key = "treated-key-of-another-length"
+
+    def text(world: World) -> str:
+        return f"{url}/w/{world.key}/page?url=x in /tmp/searchsim-run-{world.key[:8]}/work"
+
+    for stream in (False, True):
+        await ask(http, url, control, text(control), stream=stream)
+    done(context, control, recording)
+    treated, _ = begin(Mode.COUNTERFACTUAL, {"budget": 3}, key=treated_key)
+    for stream in (False, True):
+        _, answer = await ask(http, url, treated, text(treated), stream=stream)
+        assert control.key not in answer and treated_key in answer
+        assert f"searchsim-run-{treated_key[:8]}" in answer and url in answer
+    origins = [e["origin"] for e in context.worlds.events(treated.key) if e["event"] == "model"]
+    assert origins == ["replayed", "replayed"]
+
+
+async def test_an_error_inside_a_stream_is_a_fault_and_no_answer(
+    http: aiohttp.ClientSession, url: str, context: Context, begin: Begin, scripted_model: ScriptedModel
+) -> None:
+    control, recording = begin(Mode.RECORD, {"budget": 0})
+    scripted_model.broken = "error"
+    _, text = await ask(http, url, control, "x", stream=True)
+    assert "scripted error in a stream" in text
+    events = list(context.worlds.events(control.key))
+    assert sorted(e["event"] for e in events) == ["fault", "model"]
+    assert await reasons(context.worlds, control, events)
+    scripted_model.broken = ""
+    done(context, control, recording)
+    treated, _ = begin(Mode.COUNTERFACTUAL, {"budget": 3})
+    await ask(http, url, treated, "x", stream=True)
+    assert [e["origin"] for e in context.worlds.events(treated.key) if e["event"] == "model"] == ["live"]
+
+
+async def test_a_stream_that_its_client_gave_up_gives_way_to_the_answer_it_got_when_it_asked_again(
+    http: aiohttp.ClientSession, url: str, context: Context, begin: Begin, scripted_model: ScriptedModel
+) -> None:
+    control, recording = begin(Mode.RECORD, {"budget": 0})
+    scripted_model.say = lambda body: "long " * 200_000
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}], "stream": True}
+    headers = {"Authorization": f"Bearer {control.key}"}
+    async with http.post(f"{url}/v1/chat/completions", json=body, headers=headers) as answer:
+        await answer.content.read(1000)
+        answer.close()
+    while not any(e["event"] == "model" for e in context.worlds.events(control.key)):
+        await asyncio.sleep(0.02)
+    scripted_model.say = lambda body: "whole"
+    await ask(http, url, control, "x", stream=True)
+    events = list(context.worlds.events(control.key))
+    assert [(e["event"], e["occurrence"]) for e in events] == [("model", 1), ("model", 1)]
+    assert len(steps(events).asked) == 1
+    done(context, control, recording)
+    treated, counterfactual = begin(Mode.COUNTERFACTUAL, {"budget": 3})
+    assert "whole" in (await ask(http, url, treated, "x", stream=True))[1]
+    assert counterfactual.differs(steps(context.worlds.events(treated.key))) == []
+
+
+async def test_a_call_belongs_to_the_moment_in_which_it_was_made(
+    http: aiohttp.ClientSession, url: str, context: Context, begin: Begin, scripted_model: ScriptedModel
+) -> None:
+    """One that was under way while the injected list was served was made without it."""
+    control, recording = begin(Mode.RECORD, {"budget": 0})
+    await search(http, url, control, QUESTION)
+    done(context, control, recording)
+    treated, counterfactual = begin(
+        Mode.COUNTERFACTUAL, {"budget": 3, "stage": "pre_synthesis"}, last_list=recording.last_list()
+    )
+    scripted_model.delay = 0.5
+    call = asyncio.create_task(ask(http, url, treated, "new"))
+    while not scripted_model.requests:
+        await asyncio.sleep(0.02)
+    await search(http, url, treated, QUESTION)
+    await call
+    told = counterfactual.differs(steps(context.worlds.events(treated.key)))
+    assert told == ["model calls 1 weren't the control's, and nothing injected had been served by then"]
 
 
 async def test_tool_calls_replay_in_both_forms(

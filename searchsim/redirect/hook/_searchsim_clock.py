@@ -43,25 +43,29 @@ def install(moment: str) -> None:
     _put(datetime.date, today=classmethod(today))
 
     for name in ("localtime", "gmtime", "ctime"):
-        setattr(time, name, _of_seconds(getattr(time, name), stopped))
-    real_asctime, real_strftime, localtime = time.asctime, time.strftime, time.localtime
-
-    def asctime(t: Any = None) -> str:
-        return real_asctime(localtime() if t is None else t)
-
-    def strftime(form: str, t: Any = None) -> str:
-        return real_strftime(form, localtime() if t is None else t)
-
-    time.asctime = asctime
-    time.strftime = strftime
+        setattr(time, name, _Stopped(getattr(time, name), 0, stopped))
+    here = time.localtime()
+    time.asctime = _Stopped(time.asctime, 0, here)
+    time.strftime = _Stopped(time.strftime, 1, here)
 
 
-def _of_seconds(real: Any, stopped: float) -> Any:
-    def told(seconds: Any = None) -> Any:
-        return real(stopped if seconds is None else seconds)
+class _Stopped:
+    """A function of `time` that takes the stopped moment where the running one is left out.
 
-    told.__name__ = real.__name__
-    return told
+    No function: `logging` keeps one in a class, where a function would become a method.
+    """
+
+    def __init__(self, real: Any, place: int, moment: Any) -> None:
+        self._real = real
+        self._place = place
+        self._moment = moment
+        self.__name__ = real.__name__
+        self.__doc__ = real.__doc__
+
+    def __call__(self, *given: Any) -> Any:
+        if len(given) == self._place or (len(given) == self._place + 1 and given[-1] is None):
+            given = (*given[: self._place], self._moment)
+        return self._real(*given)
 
 
 def _put(kind: type, **methods: Any) -> None:

@@ -36,6 +36,19 @@ function stopClock(moment) {
     construct: (real, given, made) => Reflect.construct(real, given.length ? given : [stopped], made),
     apply: (real) => new real(stopped).toString(),
   });
+  const { prototype } = Intl.DateTimeFormat;
+  const { get } = Object.getOwnPropertyDescriptor(prototype, "format");
+  const parts = prototype.formatToParts;
+  Object.defineProperty(prototype, "format", {
+    configurable: true,
+    get() {
+      const format = get.call(this);
+      return (date) => format(date === undefined ? stopped : date);
+    },
+  });
+  prototype.formatToParts = function (date) {
+    return parts.call(this, date === undefined ? stopped : date);
+  };
 }
 
 function install() {

@@ -78,6 +78,8 @@ class _Call:
     """As it is sent to the upstream."""
     replay: Replay
     request: Request
+    lists: int
+    exposed: bool
     delivery: Delivery = field(default_factory=Delivery)
     origin: str = "live"
     demonstration: bool = False
@@ -85,6 +87,13 @@ class _Call:
 
     def record(self, answer: Mapping[str, Any]) -> None:
         """Put the call on the world's record."""
+        asked = {
+            "request": self.request.hash,
+            "occurrence": self.request.occurrence,
+            "origin": self.origin,
+            "lists": self.lists,
+            "exposed": self.exposed,
+        }
         said = "".join(self.kind.texts(answer))
         told, source = usage(answer.get("usage")), "upstream"
         messages = self.kind.messages(self.body)
@@ -92,9 +101,8 @@ class _Call:
             event = trace.embedding(
                 model=str(answer.get("model") or self.body.get("model", "")),
                 usage=told,
-                request=self.request.hash,
-                origin=self.origin,
                 given=self.body["input"],
+                asked=asked,
             )
             self.context.worlds.append(self.world, event)
             return
@@ -122,8 +130,7 @@ class _Call:
                 },
                 messages=messages,
                 answer=said,
-                request=self.request.hash,
-                origin=self.origin,
+                asked=asked,
             ),
         )
 
@@ -157,7 +164,8 @@ async def take(kind: Kind, request: web.Request) -> web.StreamResponse:
     if wrong := kind.wrong(sent):
         return error(400, wrong)
     forced = sent if kind.name == "embeddings" else {**sent, "temperature": context.temperature, "seed": context.seed}
-    call = _Call(context, world, kind, forced, replay, replay.request(kind.name, forced))
+    # What the agent had been served when it asked, however long the answer takes.
+    call = _Call(context, world, kind, forced, replay, replay.request(kind.name, forced), world.lists, world.exposed)
     if upstream is not None:
         # Which model embeds is the agent's choice, and not the one that answers.
         call.body = forced if kind.name == "embeddings" else upstream.body(forced)
@@ -170,8 +178,10 @@ async def take(kind: Kind, request: web.Request) -> web.StreamResponse:
         return await _again(request, call, recorded, wants_usage)
     if upstream is None or replay.mode is Mode.REPLAY:
         message = f"this {kind.name} request was never recorded: {replay.missing(call.request)}"
-        context.fault(world, where="replay", status=409, message=message)
-        return error(409, message, "not_recorded")
+        replay.release(call.request)
+        context.fault(world, where="replay", status=400, message=message)
+        # A status that clients don't try again.
+        return error(400, message, "not_recorded")
     try:
         if sent.get("stream"):
             return await _stream(request, call, upstream, wants_usage)
@@ -185,9 +195,14 @@ async def take(kind: Kind, request: web.Request) -> web.StreamResponse:
     if kind.name != "embeddings":
         answer["model"] = call.body.get("model") or answer.get("model")
     call.record(answer)
-    if kind.name != "embeddings" and not usage(answer.get("usage")):
-        answer["usage"], _ = count(kind.messages(call.body), "".join(kind.texts(answer)))
     replay.keep(call.request, Recorded(answer))
+    return _whole(call, answer)
+
+
+def _whole(call: _Call, answer: dict[str, Any]) -> web.Response:
+    """A whole answer, with the usage that its upstream didn't tell."""
+    if call.kind.name != "embeddings" and not usage(answer.get("usage")):
+        answer["usage"], _ = count(call.kind.messages(call.body), "".join(call.kind.texts(answer)))
     return web.Response(body=orjson.dumps(answer), content_type="application/json")
 
 
@@ -195,7 +210,7 @@ async def _again(request: web.Request, call: _Call, recorded: Recorded, wants_us
     """Give a recorded answer again: as a stream where one is asked for."""
     call.record(recorded.answer)
     if not call.body.get("stream"):
-        return web.Response(body=orjson.dumps(recorded.answer), content_type="application/json")
+        return _whole(call, recorded.answer)
     response = await _opened(request)
     chunks = call.kind.chunks(recorded.answer) if recorded.chunks is None else recorded.chunks
     with suppress(_ClientGoneError):
@@ -212,19 +227,24 @@ async def _stream(request: web.Request, call: _Call, upstream: Upstream, wants_u
     async with call.kind.stream(upstream, body) as answer:
         response = await _opened(request)
         chunks: list[dict[str, Any]] = []
-        done = False
+        done = gone = False
         try:
             async for data in answer:
                 if data == b"[DONE]":
                     done = True
                     break
                 chunk = _chunk(call, data)
-                chunks.append(chunk)
+                if "error" not in chunk:
+                    chunks.append(chunk)
                 if chunk.get("choices") or "error" in chunk or wants_usage:
                     await _send(response, orjson.dumps(chunk))
+                if "error" in chunk:
+                    message = f"the model's stream told of an error: {orjson.dumps(chunk['error']).decode()[:300]}"
+                    call.context.fault(call.world, where="upstream", status=502, message=message)
+                    return response
         except _ClientGoneError:
-            # The agent has what it wanted; that is no fault of the run.
-            done = True
+            # The agent has what it wanted, or has lost its patience; neither is a fault of the run.
+            gone = True
         except (UpstreamError, ClientError, OSError, TimeoutError) as failed:
             message = f"the model's stream broke off: {failed}"
             call.context.fault(call.world, where="upstream", status=502, message=message)
@@ -235,11 +255,12 @@ async def _stream(request: web.Request, call: _Call, upstream: Upstream, wants_u
             # What was answered is on record even where the client went away in the middle.
             whole = call.kind.joined(chunks)
             call.record(whole)
-            if done:
+            if done or gone:
                 call.replay.keep(call.request, Recorded(whole, chunks))
-            else:
+            if not done:
+                # An agent that asks again gets the same number, and the whole answer takes this one's place.
                 call.replay.release(call.request)
-        if not done:
+        if not (done or gone):
             call.context.fault(
                 call.world, where="upstream", status=502, message="the model's stream ended before [DONE]"
             )

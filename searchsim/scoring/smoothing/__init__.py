@@ -1,0 +1,1 @@
+"""SmoothScore: how far a report is smoother than the evidence that it cites."""
