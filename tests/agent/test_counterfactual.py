@@ -109,7 +109,7 @@ async def test_pre_synthesis_shares_everything_before_the_last_list(pair: Pair, 
 async def test_an_agent_that_cuts_off_what_is_appended_was_served_it_all_the_same(
     pair: Pair, scripted_model: ScriptedModel
 ) -> None:
-    pair.settings = {"steps": 1, "pages": 0}
+    pair.settings = {"steps": 1, "pages": 0, "shown": 10}
     await pair.run(Mode.RECORD, budget=0)
     treated = await pair.run(Mode.COUNTERFACTUAL, budget=3, stage="pre_synthesis")
     assert len(treated.exposure.served) == 3
