@@ -315,6 +315,8 @@ def _show_run(result: agent.Run, verdict: Verdict) -> None:
     say(f"verdict    {verdict.state}{claims}, states the true conclusion: {true}")
     if result.reasons:
         say(f"invalid    {'; '.join(result.reasons)}")
+        if result.mode == Mode.COUNTERFACTUAL.value and any("control" in reason for reason in result.reasons):
+            say("If the agent or its packages have changed, record the control again: --answers record --set budget=0")
     if result.demonstration:
         say("A toy model wrote this report and the lexical judge read it: a demonstration, no result.")
     else:

@@ -207,6 +207,10 @@ def study_report(
     judge: Annotated[
         str | None, typer.Option(help="Whose verdicts count: a judge that gave some, by its or its model's name.")
     ] = None,
+    smoothing: Annotated[
+        Path | None,
+        typer.Option(help="SmoothScore records of the runs' reports, named by run: a table, and a page a report."),
+    ] = None,
 ) -> None:
     """Write a study's report: one page with figures, tables and every run; JSONL and CSV beside it.
 
@@ -214,7 +218,7 @@ def study_report(
     """
     from searchsim.study.reporting import write_report
 
-    page, summary = write_report(Ledger(directory), out, judge)
+    page, summary = write_report(Ledger(directory), out, judge, smoothing)
     flow = summary["flow"]
     _say_states(flow, flow["planned"])
     for reason in summary["demonstration"]:

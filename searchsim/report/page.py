@@ -37,6 +37,7 @@ def render(
     summary: Mapping[str, Any],
     charts: Sequence[Chart],
     canary: str = "",
+    smoothing: Mapping[str, Any] | None = None,
 ) -> str:
     """A study's report as HTML.
 
@@ -47,6 +48,7 @@ def render(
         summary: See `searchsim.scoring.fcar.summarise`.
         charts: See `searchsim.report.figures.draw`.
         canary: The corpus's.
+        smoothing: See `searchsim.report.joined.shown`; None where the reports weren't scored.
     """
     place = {id(cell): number for number, cell in enumerate(summary["cells"], start=1)}
     groups = tables.configurations(summary["cells"])
@@ -74,6 +76,7 @@ def render(
         numbers=numbers,
         titles=_TITLES,
         all_metrics=METRICS,
+        smoothing=smoothing,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from searchsim import report
 from searchsim.errors import UsageError
+from searchsim.jsonl import read_objects
 from searchsim.records import Record
 from searchsim.scoring.fcar import summarise
 from searchsim.study.ledger import Ledger, RunLog
@@ -42,22 +43,30 @@ def chosen_judge(ledger: Ledger, log: RunLog, name: str | None) -> dict[str, str
     return named[0]
 
 
-def write_report(ledger: Ledger, folder: Path, judge: str | None = None) -> tuple[Path, dict[str, Any]]:
+def write_report(
+    ledger: Ledger, folder: Path, judge: str | None = None, smoothing: Path | None = None
+) -> tuple[Path, dict[str, Any]]:
     """Write a study's report.
 
     Args:
         ledger: The study.
         folder: Where to.
         judge: Whose verdicts count; see `chosen_judge`.
+        smoothing: The scores of the runs' reports, a record a line, named by run; None where they weren't scored.
 
     Returns:
         The page, and the summary that it shows.
+
+    Raises:
+        UsageError: The folder can't be written to, or the scores aren't sound or aren't these runs'.
     """
     contract, plan, log = ledger.contract(), ledger.plan(), ledger.log()
     records = in_force(ledger, log, chosen_judge(ledger, log, judge))
-    summary = summarise(plan, records, log.failures)
+    summary = summarise(plan, records, log.failures, log.waiting)
+    scores = None if smoothing is None else read_objects(smoothing, "smoothing")
+    canary = ledger.terms()["canary"]
     try:
-        page = report.write(folder, contract, plan, records, summary, log.failures, canary=ledger.terms()["canary"])
+        page = report.write(folder, contract, plan, records, summary, log.failures, canary=canary, smoothing=scores)
     except OSError as error:
         raise UsageError(f"the report can't be written to {folder} ({error.strerror}): name another --out") from error
     return page, summary

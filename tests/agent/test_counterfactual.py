@@ -140,6 +140,13 @@ async def test_a_treated_run_that_starts_otherwise_is_invalid(
     assert treated.reasons == ["model calls 1 weren't the control's, and nothing injected had been served by then"]
 
 
+def test_upstreams_are_told_apart_however_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEARCHSIM_UPSTREAM", "http://127.0.0.1:9/v1")
+    named = open_upstream("http://127.0.0.1:9/v1/").identity
+    assert open_upstream().identity == named == "http://127.0.0.1:9/v1#*"
+    assert open_upstream(model="m").identity == "http://127.0.0.1:9/v1#m"
+
+
 def test_the_condition_of_a_control(worlds: Worlds) -> None:
     levels = worlds.factors.complete({"stage": "pre_synthesis", "rank": "back", "budget": 3})
     assert needs_control(worlds.factors, levels)

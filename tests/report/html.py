@@ -35,6 +35,10 @@ class Node:
         assert len(found) == 1, f"{len(found)} {tag} {attributes}"
         return found[0]
 
+    def children(self, tag: str) -> list[Node]:
+        """The elements of a tag right below."""
+        return [p for p in self.parts if isinstance(p, Node) and p.tag == tag]
+
     @property
     def text(self) -> str:
         whole = "".join(p if isinstance(p, str) else p.text for p in self.parts)

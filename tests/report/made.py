@@ -126,7 +126,13 @@ def full(planned: PlannedRun, adopted: bool | None, **more: Any) -> Record:
         ],
         "report": f"Well. {ADOPTS} {SCRIPT} See {urls[served[0]]}",
         "citations": [
-            {"url": urls[served[0]], "canonical": urls[served[0]], "document": served[0], "injected": treated, "by": "url"}
+            {
+                "url": urls[served[0]],
+                "canonical": urls[served[0]],
+                "document": served[0],
+                "injected": treated,
+                "by": "url",
+            }
         ],
         "answers": {"mode": "live", "control": None, "saved": None},
         "usage": {
