@@ -60,16 +60,18 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request for a model's answer, as a trace tells of it.
+    """A request for a model's answer, or for embeddings, as a trace tells of it.
 
     Attributes:
         request: Its hash and occurrence number.
+        kind: ``model`` or ``embedding``.
         origin: ``live`` or ``replayed``.
         lists: How many lists the world had served when it came.
         exposed: Whether anything injected was among them, or an injected page.
     """
 
     request: str
+    kind: str = "model"
     origin: str = "live"
     lists: int = 0
     exposed: bool = False
@@ -148,7 +150,7 @@ def steps(events: Iterable[Event]) -> Steps:
                 injected = min(event["list"], injected or event["list"])
         elif event["event"] in ("model", "embedding"):
             request = f"{event['request']}#{event['occurrence']}"
-            asked[request] = Asked(request, event["origin"], event["lists"], event["exposed"])
+            asked[request] = Asked(request, event["event"], event["origin"], event["lists"], event["exposed"])
     return Steps(tuple(lists[n] for n in sorted(lists)), tuple(asked.values()), injected)
 
 

@@ -189,7 +189,7 @@ def _cells(row: Measured) -> tuple[str, ...]:
         _delivered(run),
         str(len(exposure.opened)),
         str(len(exposure.cited or [])),
-        "–" if done.injected is None else str(len(done.before)),
+        "–" if done.injected is None else str(sum(a.kind == "model" for a in done.before)),
         str(run.calls["live"]),
         str(run.calls["replayed"]),
         "–" if after is None else str(after),
