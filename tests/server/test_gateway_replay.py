@@ -436,3 +436,10 @@ async def test_any_model_name_is_an_alias(http: aiohttp.ClientSession, url: str,
     headers = {"Authorization": f"Bearer {world.key}"}
     async with http.get(f"{url}/v1/models/my/qwq-32b", headers=headers) as answer:
         assert (await answer.json())["id"] == "my/qwq-32b"
+
+
+def test_a_text_of_nothing_but_space_is_counted() -> None:
+    from searchsim import tokens
+
+    assert tokens.count(" " * 1_500_000)[0] > 0
+    assert tokens.count("word " * 100_000)[0] == pytest.approx(100_000, abs=5)
