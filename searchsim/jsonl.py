@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,15 +14,20 @@ import orjson
 from searchsim.documents import faults_in
 from searchsim.errors import UsageError
 
-__all__ = ["append", "mend", "read_lines", "read_objects"]
+__all__ = ["append", "held", "read_lines", "read_objects", "whole"]
+
+_EXACT = 2.0**53
+"""Up to here every whole number is a float of its own."""
 
 
-def read_lines(path: Path, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_lines(path: Path, kind: str, *, begun: bytes = b"") -> Iterator[tuple[int, dict[str, Any]]]:
     """The lines of a file with their numbers; empty ones are passed over.
 
     Args:
         path: The file.
         kind: The name of the schema that each line keeps.
+        begun: What every line begins with: a last one that does, but has no end and is no JSON, is what a kill left of
+            it, and passed over. Nothing is passed over where this is empty.
 
     Raises:
         UsageError: The file isn't there, or a line isn't sound; the message names the line.
@@ -29,7 +36,7 @@ def read_lines(path: Path, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
         raise UsageError(f"{path}: no such file")
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
-            if not line.strip():
+            if not line.strip() or (begun and _torn(line, begun)):
                 continue
             yield number, _checked(line, kind, f"{path.name}:{number}")
 
@@ -60,7 +67,36 @@ def _checked(text: bytes, kind: str, place: str) -> dict[str, Any]:
     if wrong := faults_in(kind, record):
         field, message = wrong[0]
         raise UsageError(f"{place}: {field}: {message}")
-    return record
+    found: dict[str, Any] = whole(record)
+    return found
+
+
+def whole(value: Any) -> Any:
+    """A JSON value whose whole numbers are integers, also where they were written as 2.0: to a schema both are one."""
+    if isinstance(value, dict):
+        return {key: whole(inside) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [whole(inside) for inside in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT else value
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Have a file that lines are added to for oneself. It is made where it isn't there.
+
+    Raises:
+        UsageError: It can't be written, or another process has it.
+    """
+    try:
+        file = path.open("ab")
+    except OSError as error:
+        raise UsageError(f"{path}: it can't be written: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(f"{path}: another process is writing it: wait for its end") from error
+        yield
 
 
 def append(path: Path, line: Mapping[str, Any]) -> None:
@@ -72,19 +108,31 @@ def append(path: Path, line: Mapping[str, Any]) -> None:
         os.fsync(out.fileno())
 
 
-def mend(path: Path) -> None:
-    """Take away what a kill left of the last line of a file that is there."""
-    if path.is_file():
-        with path.open("rb+") as file:
-            _mend(file)
-
-
 def _mend(file: BinaryIO) -> None:
+    """Make a file end with the end of a line: a last one that has none is ended where it is whole, else taken away."""
     end = file.seek(0, os.SEEK_END)
     if not end:
         return
     file.seek(end - 1)
     if file.read(1) != b"\n":
         file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
+        content = file.read()
+        start = content.rfind(b"\n") + 1
+        if _json(content[start:]):
+            file.write(b"\n")
+        else:
+            file.truncate(start)
     file.seek(0, os.SEEK_END)
+
+
+def _torn(line: bytes, begun: bytes) -> bool:
+    """Whether a line is what a kill left of one that began so."""
+    return not line.endswith(b"\n") and (line.startswith(begun) or begun.startswith(line)) and not _json(line)
+
+
+def _json(text: bytes) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True

@@ -20,7 +20,7 @@ from searchsim.scoring.smoothing.results import RESAMPLES, results
 
 __all__ = ["score_joined", "score_results"]
 
-SeedOption = Annotated[int, typer.Option(help="Of the bootstraps' draws.")]
+SeedOption = Annotated[int, typer.Option(help="Of the bootstraps' draws.", min=0)]
 ResamplesOption = Annotated[int, typer.Option(help="Samples of each bootstrap.", min=100)]
 
 
@@ -82,11 +82,14 @@ def score_results(
 ) -> None:
     """Show the SmoothScores of systems: means, distributions, and what goes with them.
 
+    Of a report that was scored once more without some of its documents, as `score runs` does, the first score counts.
+
     Example: searchsim score results drb/luna=luna.jsonl drb/sol=sol.jsonl
     """
     instrument: Mapping[str, Any] | None = None
     toys: dict[str, None] = {}
     reports: dict[tuple[str, str, str], Any] = {}
+    left_out = 0
     for name in files:
         dataset, system, path = _named(name)
         for record in read_objects(path, "smoothing"):
@@ -96,6 +99,9 @@ def score_results(
                 )
             instrument = record["identity"]
             toys.update(dict.fromkeys(record["demonstration"]))
+            if any(d["state"] == "left_out" for d in record["documents"]):
+                left_out += 1
+                continue
             key = (dataset, system, record["report"]["name"])
             if key in reports:
                 raise UsageError(f"{path.name}: report {key[2]} of {system} stands twice")
@@ -103,7 +109,7 @@ def score_results(
     with ERR.status("computing"):
         found = results(list(reports.values()), resamples=resamples, seed=seed)
     if as_json:
-        print_json({**found, "instrument": instrument, "demonstration": list(toys)})
+        print_json({**found, "left_out": left_out, "instrument": instrument, "demonstration": list(toys)})
         return
     table = Table(
         "dataset", "system", "reports", "claims", "unscored", "mean", "1", "2", "3", "4", "5", "3 on", "4 on", box=None
@@ -120,6 +126,8 @@ def score_results(
         goes.add_row(name.replace("_", " "), *(_number(k[v]) for k in kinds for v in ("rho", "rho_p")))
     show_table(goes)
     say("correlations are Spearman's; across systems over the means of each system on each dataset")
+    if left_out:
+        say(f"{left_out} scores of reports without some of their documents are left out")
     _closing(instrument, list(toys))
 
 

@@ -20,7 +20,7 @@ from searchsim.judge.model import Reply
 from searchsim.scoring.smoothing.answers import Answers, Model
 from searchsim.scoring.smoothing.cache import Cache
 from searchsim.scoring.smoothing.cost import CLAIMS, Estimate, estimate, whole
-from searchsim.scoring.smoothing.pipeline import CHUNK, OVERLAP, Report, Scored, Settings, score
+from searchsim.scoring.smoothing.pipeline import CHUNK, EVIDENCE, OVERLAP, Report, Scored, Settings, score
 from searchsim.scoring.smoothing.record import record
 from searchsim.scoring.smoothing.sources import CorpusSources, Sources, open_sources
 from searchsim.study.contract import ModelSpec
@@ -30,10 +30,12 @@ __all__ = [
     "CacheOption",
     "ChunkOption",
     "DryRunOption",
+    "EvidenceOption",
     "JudgeOption",
     "ModelOption",
     "ParallelOption",
     "UpstreamOption",
+    "degraded",
     "model_spec",
     "opened",
     "score_smoothing",
@@ -60,7 +62,15 @@ CacheOption = Annotated[
 ParallelOption = Annotated[int, typer.Option("--parallel", help="Most calls at a time.", min=1, max=256)]
 ChunkOption = Annotated[
     int | None,
-    typer.Option("--chunk", help="Most tokens of a document in one question; else 16000, local 1200.", min=100),
+    typer.Option(
+        "--chunk", help="Most tokens of a document in one question; else 16000, local 1200.", min=100, max=1_000_000
+    ),
+]
+EvidenceOption = Annotated[
+    int | None,
+    typer.Option(
+        "--evidence", help="Most tokens of quotes shown to the judge; else 32000, local 1200.", min=100, max=1_000_000
+    ),
 ]
 
 
@@ -77,6 +87,7 @@ def score_smoothing(
     cache: CacheOption = None,
     parallel: ParallelOption = 8,
     chunk: ChunkOption = None,
+    evidence: EvidenceOption = None,
     html: Annotated[Path | None, typer.Option(help="A page with each claim, its score and its evidence.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -90,7 +101,7 @@ def score_smoothing(
         raise UsageError(f"--html {html}: name a file in a folder that is there")
     given = Report(report.name, _text(report), question)
     reader, judging = model_spec(model, upstream, "--model"), model_spec(judge or model, upstream, "--judge")
-    settings = settings_for(reader, chunk, parallel)
+    settings = settings_for(reader, judging, chunk, evidence, parallel)
     sources = open_sources(documents)
     with ExitStack() as stack:
         kept = Cache(cache or cache_folder() / "smoothing.sqlite")
@@ -110,8 +121,14 @@ def score_smoothing(
         print_json(made)
     else:
         _tell(made)
-    if made["counts"]["claims"]["unjudged"] or made["counts"]["report"]["unread"]:
+    if degraded(made):
         raise typer.Exit(5)
+
+
+def degraded(made: Mapping[str, Any]) -> bool:
+    """Whether a score lacks usable answers: on claims, on pieces of the report, or on pieces of documents."""
+    counts = made["counts"]
+    return bool(counts["claims"]["unjudged"] or counts["report"]["unread"] or counts["evidence"]["unread"])
 
 
 def _write_page(file: Path, made: Mapping[str, Any], sources: Sources) -> None:
@@ -151,10 +168,13 @@ def model_spec(name: str | None, upstream: str | None, option: str) -> ModelSpec
     return replace(spec, config={"max_tokens": _LOCAL_ANSWER}) if spec.model is None else spec
 
 
-def settings_for(reader: ModelSpec, chunk: int | None, parallel: int) -> Settings:
-    """How texts are cut for a reader."""
+def settings_for(
+    reader: ModelSpec, judge: ModelSpec, chunk: int | None, evidence: int | None, parallel: int
+) -> Settings:
+    """How texts are cut for a reader, and evidence for a judge."""
     size = chunk or (_LOCAL_CHUNK if reader.model is None else CHUNK)
-    return Settings(size, min(OVERLAP, size // 4), parallel)
+    most = evidence or (_LOCAL_CHUNK if judge.model is None else EVIDENCE)
+    return Settings(size, min(OVERLAP, size // 4), parallel, most)
 
 
 def opened(models: Models, spec: ModelSpec, dry: bool) -> Model:

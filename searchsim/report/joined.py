@@ -10,8 +10,7 @@ import orjson
 
 from searchsim.records import Record
 from searchsim.report import numbers, smoothing
-from searchsim.scoring.smoothing.joined import joined
-from searchsim.urls import cited_url
+from searchsim.scoring.smoothing.joined import Injected, joined
 
 __all__ = ["Joined", "clear", "shown", "write"]
 
@@ -83,7 +82,7 @@ def write(
 def _write_page(folder: Path, run: Record, number: int, record: Mapping[str, Any], canary: str) -> str:
     without = any(d["state"] == "left_out" for d in record["documents"])
     name = _page(number, "smoothing_without_injected" if without else "smoothing")
-    injected = {cited_url(c["url"]) for c in run["citations"] if c["injected"]}
+    injected = Injected.of(run).addresses
     back = f"../index.html#run-{number}"
     (folder / name).write_text(smoothing.render(record, canary, injected=injected, back=back), "utf-8")
     return name

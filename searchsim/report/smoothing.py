@@ -148,12 +148,18 @@ def _counts(items: Sequence[Mapping[str, Any]]) -> Counter[str]:
 
 def _losses(counts: Mapping[str, Any]) -> list[str]:
     """What was lost on the way to a claim's evidence, as phrases; empty where nothing was."""
-    unread = counts["unread"]
+    unread, own, unshown = counts["unread"], counts["own"], counts["unshown"]["judge"]
     told = (
+        (own["missing"], "document that it rests on missing", "documents that it rests on missing"),
         (counts["not_in_document"], "quote dropped: not in its document", "quotes dropped: not in their document"),
         (counts["repeated"], "quote seen twice and counted once", "quotes seen twice and counted once"),
         (unread["support"], "piece of a document unread for support", "pieces of documents unread for support"),
         (unread["skeptic"], "piece of a document unread for objections", "pieces of documents unread for objections"),
+        (
+            unshown,
+            "quote left out for want of room before the judge",
+            "quotes left out for want of room before the judge",
+        ),
         (counts["unassigned"], "quote not assigned", "quotes not assigned"),
         (counts["unproposed"], "document whose aspects couldn’t be had", "documents whose aspects couldn’t be had"),
         (counts["unmerged"], "aspect left unmerged", "aspects left unmerged"),

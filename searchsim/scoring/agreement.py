@@ -90,7 +90,10 @@ def ordinal_agreement(
     Raises:
         ValueError: One rated more items than the other, or a score isn't on the scale.
     """
-    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    # A score that is written as 2.0 is the scale's 2.
+    on = {score: score for score in scale}
+    scored = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+    pairs = [(on.get(a, a), on.get(b, b)) for a, b in scored]
     n = len(pairs)
     one, other = [a for a, _ in pairs], [b for _, b in pairs]
     alpha = ordinal_alpha([one, other], scale=scale)

@@ -204,6 +204,15 @@ def test_a_claim_with_all_that_is_said_of_it(page: Node, record: dict[str, Any])
     assert "2 quotes dropped: not in their document" in page.one("article", id="c1").text
 
 
+def test_what_was_missing_and_what_was_left_out_is_told_of_a_claim(record: dict[str, Any]) -> None:
+    first, *others = record["claims"]
+    counts = {**first["counts"], "own": {"documents": 5, "missing": 3}, "unshown": {"proposals": 0, "judge": 1}}
+    page = parse(render({**record, "claims": [{**first, "counts": counts}, *others]}))[0]
+    text = page.one("article", id="c1").text
+    assert "3 documents that it rests on missing" in text
+    assert "1 quote left out for want of room before the judge" in text
+
+
 def test_aspects_are_a_tree_with_the_quotes_facing_each_other(page: Node, record: dict[str, Any]) -> None:
     documents = {d["id"]: d for d in record["documents"]}
     for claim in record["claims"]:

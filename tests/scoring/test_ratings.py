@@ -41,6 +41,16 @@ def test_agreement_by_hand() -> None:
     assert found["kappa"] == pytest.approx(cohen_kappa_score([a >= 3 for a in one], [b >= 3 for b in other]))
 
 
+def test_whole_numbers_may_be_written_as_floats(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.jsonl"
+    path.write_text(
+        '{"item": "a", "ratings": {"person": 2, "judge": 2.0}}\n{"item": "b", "ratings": {"person": 4, "judge": 4.0}}\n'
+    )
+    (row,) = compare(read(path))["raters"]
+    assert (row["exact"], row["alpha"], row["kappa"]) == (1, 1, 1)
+    assert pair([2.0, 4.0], [2, 4]) == pair([2, 4], [2, 4])  # type: ignore[list-item]
+
+
 def test_alpha_by_hand() -> None:
     """Krippendorff's own example for ordinal data: four observers, twelve units, α = 0.815."""
     observers: list[list[int | None]] = [

@@ -12,9 +12,10 @@ from weakref import WeakValueDictionary
 
 from searchsim import tokens
 from searchsim.errors import SearchsimError, UpstreamError
+from searchsim.jsonl import whole
 from searchsim.judge.model import Ask, Reply, read_answer
 from searchsim.scoring.smoothing.cache import Cache, key
-from searchsim.scoring.smoothing.prompts import AGAIN, STEPS, Prompt, Step
+from searchsim.scoring.smoothing.prompts import AGAIN, STEPS, Prompt
 
 __all__ = ["Answer", "Answers", "Model", "Tally", "in_parallel"]
 
@@ -93,7 +94,16 @@ class Answers:
         tally: What each step took.
     """
 
-    def __init__(self, reader: Model, judge: Model, cache: Cache, *, parallel: int = 8, dry: bool = False) -> None:
+    def __init__(
+        self,
+        reader: Model,
+        judge: Model,
+        cache: Cache,
+        *,
+        parallel: int = 8,
+        dry: bool = False,
+        planned: set[str] | None = None,
+    ) -> None:
         """Make it.
 
         Args:
@@ -102,6 +112,7 @@ class Answers:
             cache: Where answers are kept.
             parallel: Most calls at a time.
             dry: Ask nobody: count what would be asked.
+            planned: What dry runs before this one have counted, and what this one does: each question counts once.
         """
         self.reader = reader
         self.judge = judge
@@ -110,7 +121,7 @@ class Answers:
         self._cache = cache
         self._slots = asyncio.Semaphore(parallel)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._planned: set[str] = set()
+        self._planned = set[str]() if planned is None else planned
         self._failures = 0
         self._answered = False
 
@@ -129,7 +140,7 @@ class Answers:
         fault = ""
         for attempt in range(2):
             try:
-                reply = await self._reply(step, messages)
+                reply = await self._reply(prompt, messages)
             except UpstreamError as failure:
                 tally.failed += 1
                 self._failures += 1
@@ -137,7 +148,6 @@ class Answers:
                     raise
                 return Answer(None, f"the model failed: {failure}")
             if reply is None:
-                tally.planned_tokens += sum(map(_count, (step.system, *prompt.parts)))
                 return Answer(None, "not asked yet", pending=True)
             self._answered, self._failures = True, 0
             text, usage = reply
@@ -146,6 +156,7 @@ class Answers:
             tally.prompt_tokens += usage.get("prompt_tokens", 0)
             tally.completion_tokens += usage.get("completion_tokens", 0)
             value, fault = read_answer(text, step.kind)
+            value = whole(value)
             fault = fault or check(value)
             if not fault:
                 return Answer(value)
@@ -154,8 +165,9 @@ class Answers:
         tally.unusable += 1
         return Answer(None, f"the answer can't be used: {fault}")
 
-    async def _reply(self, step: Step, messages: list[dict[str, str]]) -> Reply | None:
+    async def _reply(self, prompt: Prompt, messages: list[dict[str, str]]) -> Reply | None:
         """A kept reply, else the model's; None in a dry run."""
+        step = prompt.step
         model = self.judge if step.name == "judge" else self.reader
         name = key(step.sha256, f"{model.name} {model.settings_sha256}", messages)
         # One question asked in two places at a time is asked once.
@@ -164,14 +176,15 @@ class Answers:
             if kept := self._cache.get(name):
                 return kept
             if self.dry:
-                self.tally[step.name].planned += name not in self._planned
-                self._planned.add(name)
+                if name not in self._planned:
+                    self._planned.add(name)
+                    self.tally[step.name].planned += 1
+                    self.tally[step.name].planned_tokens += sum(map(_count, (step.system, *prompt.parts)))
                 return None
             async with self._slots:
                 reply = await model.ask(messages)
-            self._cache.put(name, step.name, reply)
             self.tally[step.name].live += 1
-            return reply
+            return self._cache.put(name, step.name, reply)
 
     def usage(self) -> dict[str, Any]:
         """What was asked, by step and in sum."""

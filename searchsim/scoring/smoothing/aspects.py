@@ -5,7 +5,7 @@ A document's proposals are made from what both readers found in it: where that i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from searchsim import tokens
 from searchsim.scoring.smoothing.answers import Answer, Answers
 from searchsim.scoring.smoothing.claims import Claim
-from searchsim.scoring.smoothing.evidence import Evidence
+from searchsim.scoring.smoothing.evidence import Evidence, titled
 from searchsim.scoring.smoothing.prompts import STEPS, Prompt, fenced
 
 __all__ = ["Aspect", "Proposal", "merge", "proposal_prompt"]
@@ -65,11 +65,18 @@ class Aspect:
 def proposal_prompt(claim: Claim, title: str, items: Sequence[Evidence]) -> Prompt:
     """What is asked of a document's passages."""
     passages = "\n".join(f"- {e.quote}\n  (said to be about: {e.label})" for e in items)
-    named = f" ({' '.join(title.split())[:200]})" if title.strip() else ""
     return Prompt(
         STEPS["proposals"],
-        (f"The claim:\n{fenced(claim.brief)}\n", f"The document's passages{named}:\n", fenced(passages)),
+        (f"The claim:\n{fenced(claim.brief)}\n", f"{titled(title)}The document's passages:\n", fenced(passages)),
     )
+
+
+@dataclass(slots=True)
+class _Tree:
+    """An aspect, whose proposals are also those of the ones below it, and these."""
+
+    top: Aspect
+    below: list[Aspect] = field(default_factory=list)
 
 
 async def merge(
@@ -77,7 +84,8 @@ async def merge(
 ) -> tuple[list[Aspect], Answer | None]:
     """The aspects of a claim, an aspect before its sub-aspects.
 
-    A single proposal needs no merging. More than go into one question are merged in groups, and the outcomes then.
+    A single proposal needs no merging. More than go into one question are merged in groups, and the outcomes then: an
+    aspect that came out of one brings its sub-aspects with it.
 
     Args:
         claim: The claim.
@@ -92,40 +100,42 @@ async def merge(
     if len(proposals) == 1:
         only = proposals[0]
         return [Aspect("A1", None, only.name, only.description, list(only.keywords), [only])], None
-    given = [Aspect("", None, p.name, p.description, list(p.keywords), [p]) for p in proposals]
+    given = [_Tree(Aspect("", None, p.name, p.description, list(p.keywords), [p])) for p in proposals]
     while given:
         groups = _groups(given, budget)
-        merged: list[Aspect] = []
+        merged: list[_Tree] = []
         for group in groups:
             answer = await answers.answer(_merge_prompt(claim, group), partial(_wrong, count=len(group)))
             if answer.value is None:
                 return [], answer
-            merged += _ordered(answer.value, group)
+            merged += _recombined(answer.value, group)
         if len(groups) == 1 or len(merged) >= len(given):
             return _named(merged), None
         given = merged
     return [], None
 
 
-def _merge_prompt(claim: Claim, given: Sequence[Aspect]) -> Prompt:
-    listed = "\n".join(f"p{number}. {_line(a)}" for number, a in enumerate(given, start=1))
+def _merge_prompt(claim: Claim, given: Sequence[_Tree]) -> Prompt:
+    listed = "\n".join(f"p{number}. {_line(tree)}" for number, tree in enumerate(given, start=1))
     return Prompt(STEPS["merge"], (f"The claim:\n{fenced(claim.brief)}\n", "The aspects:\n", fenced(listed)))
 
 
-def _line(aspect: Aspect) -> str:
-    return " ".join(f"{aspect.name}: {aspect.description} ({', '.join(aspect.keywords)})".split())
+def _line(tree: _Tree) -> str:
+    top = tree.top
+    below = f"; its sub-aspects: {'; '.join(a.name for a in tree.below)}" if tree.below else ""
+    return " ".join(f"{top.name}: {top.description} ({', '.join(top.keywords)}){below}".split())
 
 
-def _groups(given: Sequence[Aspect], budget: int) -> list[list[Aspect]]:
-    groups: list[list[Aspect]] = [[]]
+def _groups(given: Sequence[_Tree], budget: int) -> list[list[_Tree]]:
+    groups: list[list[_Tree]] = [[]]
     room = budget
-    for aspect in given:
-        size = tokens.count(_line(aspect))[0] + 4
+    for tree in given:
+        size = tokens.count(_line(tree))[0] + 4
         # Two at least, else a group would merge nothing.
         if size > room and len(groups[-1]) > 1:
             groups.append([])
             room = budget
-        groups[-1].append(aspect)
+        groups[-1].append(tree)
         room -= size
     return groups
 
@@ -141,32 +151,57 @@ def _wrong(value: Mapping[str, Any], *, count: int) -> str:
     return ""
 
 
-def _ordered(value: Mapping[str, Any], given: Sequence[Aspect]) -> list[Aspect]:
-    """The aspects of an answer with their provenance; sub-aspects name their parent by its number in the answer."""
-    made: list[Aspect] = []
+def _recombined(value: Mapping[str, Any], given: Sequence[_Tree]) -> list[_Tree]:
+    """The aspects of an answer, with their provenance and with what stood below the given ones."""
+    made: list[_Tree] = []
     left = dict(enumerate(given, start=1))
-    for number, top in enumerate(value["aspects"], start=1):
-        for parent, node in [(None, top), *((str(number), sub) for sub in top["subaspects"])]:
-            sources = [int(id_[1:]) for id_ in node["from"]]
-            for source in sources:
-                left.pop(source, None)
-            proposals = list(dict.fromkeys(p for s in sources for p in given[s - 1].proposals))
-            made.append(Aspect("", parent, node["name"], node["description"], node["keywords"], proposals))
+
+    def take(node: Mapping[str, Any], below: list[Aspect]) -> Aspect:
+        """An aspect of the answer; what stood below its sources goes to the end of a list, as there are two levels."""
+        sources = [int(id_[1:]) for id_ in node["from"]]
+        below += [sub for n in sources if (tree := left.pop(n, None)) for sub in tree.below]
+        proposals = _union(given[n - 1].top for n in sources)
+        return Aspect("", None, node["name"], node["description"], node["keywords"], proposals)
+
+    for told in value["aspects"]:
+        carried: list[Aspect] = []
+        tree = _Tree(take(told, carried))
+        tree.below += [take(sub, carried) for sub in told["subaspects"]]
+        for sub in carried:
+            _join(tree.below, sub)
+        tree.top.proposals = _union([tree.top, *tree.below])
+        made.append(tree)
     # What the model left out isn't lost.
-    made += [Aspect("", None, a.name, a.description, a.keywords, a.proposals, unmerged=True) for a in left.values()]
+    for tree in left.values():
+        tree.top.unmerged = True
+        made.append(tree)
     return made
 
 
-def _named(aspects: Sequence[Aspect]) -> list[Aspect]:
-    """Aspects with ids, those above with all that their sub-aspects come from."""
-    top: Aspect | None = None
-    tops = below = 0
-    for aspect in aspects:
-        if aspect.parent is None or top is None:
-            tops, below = tops + 1, 0
-            aspect.id, aspect.parent, top = f"A{tops}", None, aspect
-        else:
-            below += 1
-            aspect.id, aspect.parent = f"{top.id}.{below}", top.id
-            top.proposals = list(dict.fromkeys([*top.proposals, *aspect.proposals]))
-    return list(aspects)
+def _join(aspects: list[Aspect], more: Aspect) -> None:
+    """Add an aspect; one that has its name already takes it in."""
+    same = next((a for a in aspects if _folded(a.name) == _folded(more.name)), None)
+    if same is None:
+        aspects.append(more)
+    else:
+        same.keywords = list(dict.fromkeys([*same.keywords, *more.keywords]))
+        same.proposals = _union([same, more])
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def _union(aspects: Iterable[Aspect]) -> list[Proposal]:
+    return list(dict.fromkeys(p for a in aspects for p in a.proposals))
+
+
+def _named(trees: Iterable[_Tree]) -> list[Aspect]:
+    """Aspects with ids, each before those below it."""
+    made: list[Aspect] = []
+    for number, tree in enumerate(trees, start=1):
+        tree.top.id = f"A{number}"
+        for place, sub in enumerate(tree.below, start=1):
+            sub.id, sub.parent = f"{tree.top.id}.{place}", tree.top.id
+        made += [tree.top, *tree.below]
+    return made

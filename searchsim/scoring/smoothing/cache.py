@@ -55,13 +55,18 @@ class Cache:
         row = self._db.execute("SELECT text, usage FROM answer WHERE key = ?", (key,)).fetchone()
         return (row[0], orjson.loads(row[1])) if row else None
 
-    def put(self, key: str, step: str, reply: Reply) -> None:
-        """Keep an answer; it is kept when this returns."""
+    def put(self, key: str, step: str, reply: Reply) -> Reply:
+        """Keep an answer; it is kept when this returns.
+
+        Returns:
+            The answer that is kept: where another process was faster, its one, so that both go on with the same.
+        """
         text, usage = reply
         # A lone half of a character can't be kept, and means nothing.
         sound = text.encode("utf-8", "replace").decode()
         row = (key, step, sound, orjson.dumps(dict(usage)))
         self._db.execute("INSERT INTO answer VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", row)
+        return self.get(key) or (sound, usage)
 
     def close(self) -> None:
         """Let go of the file."""

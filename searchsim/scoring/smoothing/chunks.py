@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from searchsim import tokens
 
 __all__ = ["Chunk", "chunks"]
+
+_LONGEST = 400_000
+"""White space in a row that a piece has at most: tokenizers look back through it, and fail on a million."""
+
+_SPACE = re.compile(rf"\s{{1,{_LONGEST}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +49,24 @@ def chunks(text: str, size: int, overlap: int) -> list[Chunk]:
     """
     if not 0 <= overlap <= size // 2:
         raise ValueError(f"an overlap of {overlap} is too much for pieces of {size}")
-    places = [*tokens.starts(text), len(text)]
-    return [
-        Chunk(number, places[low], places[high], high - low)
-        for number, (low, high) in enumerate(_spans(len(places) - 1, size, overlap), start=1)
-    ]
+    pieces: list[Chunk] = []
+    for start, end in _parts(text):
+        places = [start + place for place in (*tokens.starts(text[start:end]), end - start)]
+        pieces += [
+            Chunk(number, places[low], places[high], high - low)
+            for number, (low, high) in enumerate(_spans(len(places) - 1, size, overlap), start=len(pieces) + 1)
+        ]
+    return pieces
+
+
+def _parts(text: str) -> Iterator[tuple[int, int]]:
+    """The text between cuts through white space that is too long for a tokenizer."""
+    start = 0
+    for match in _SPACE.finditer(text):
+        if len(match[0]) == _LONGEST and match.end() < len(text):
+            yield start, match.end()
+            start = match.end()
+    yield start, len(text)
 
 
 def _spans(count: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:

@@ -94,7 +94,7 @@ def estimate(scored: Scored, answers: Answers) -> list[Estimate]:
         if first in ("evidence", "proposals", "merge"):
             add("assignment", max(1, ceil(passages / 40)), 60 * min(passages, 40) + 300)
         if first != "judge":
-            add("judge", 1, 100 * passages + 300)
+            add("judge", 1, min(100 * passages, scored.settings.evidence) + 300)
     return [
         Estimate(
             step=step,

@@ -46,7 +46,7 @@ class Engagement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """A report's links, in one spelling each.
+    """A report's links, each named by its first address, in one spelling.
 
     Attributes:
         report: Its name.
@@ -54,6 +54,7 @@ class Links:
         dataset: What its question belongs to.
         cited: The links that it cites.
         opened: Those of them that were opened for it.
+        addresses: All addresses of those that have several: links of two reports that share one are one link.
     """
 
     report: str
@@ -61,14 +62,22 @@ class Links:
     dataset: str = ""
     cited: frozenset[str]
     opened: frozenset[str]
+    addresses: frozenset[tuple[str, ...]] = frozenset()
 
 
 def engagement(links: Iterable[Links]) -> Engagement:
     """The engagement of reports together: each link once, opened where a report that cites it had it opened."""
+    from scipy.cluster.hierarchy import DisjointSet
+
     given = list(links)
     every = frozenset[str]().union(*(one.cited for one in given))
     opened = frozenset[str]().union(*(one.opened & one.cited for one in given))
-    return Engagement(len(opened), len(every))
+    several = frozenset[tuple[str, ...]]().union(*(one.addresses for one in given))
+    same = DisjointSet(every.union(*several))
+    for first, *more in several:
+        for other in more:
+            same.merge(first, other)
+    return Engagement(len({same[link] for link in opened}), len({same[link] for link in every}))
 
 
 def of_run(record: Record) -> Links:
@@ -111,6 +120,7 @@ def _links(text: str, opened: Set[str], *, report: str, system: str = "", datase
         dataset=dataset,
         cited=frozenset(addresses[0] for addresses in documents),
         opened=frozenset(addresses[0] for addresses in documents if not opened.isdisjoint(addresses)),
+        addresses=frozenset(tuple(addresses) for addresses in documents if len(addresses) > 1),
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from searchsim.scoring.smoothing.chunks import Chunk
 from searchsim.scoring.smoothing.claims import Claim
 from searchsim.scoring.smoothing.prompts import STEPS, Prompt, fenced
-from searchsim.scoring.smoothing.quotes import Text
+from searchsim.scoring.smoothing.quotes import Text, undressed
 
-__all__ = ["STANCES", "Evidence", "Stance", "evidence_prompt", "numbered", "take"]
+__all__ = ["STANCES", "Evidence", "Stance", "evidence_prompt", "numbered", "take", "titled"]
 
 Stance = Literal["support", "skeptic"]
 STANCES: tuple[Stance, ...] = ("support", "skeptic")
@@ -63,9 +63,14 @@ def evidence_prompt(stance: Stance, claim: Claim, title: str, piece: str, chunk:
         chunk: That piece.
         count: How many pieces the document has.
     """
-    named = f" ({' '.join(title.split())[:200]})" if title.strip() else ""
     part = "The document" if count == 1 else f"Part {chunk.number} of {count} of the document"
-    return Prompt(STEPS[stance], (f"The claim:\n{fenced(claim.brief)}\n{part}{named}:\n", piece))
+    return Prompt(STEPS[stance], (f"The claim:\n{fenced(claim.brief)}\n{titled(title)}{part}:\n", piece))
+
+
+def titled(title: str) -> str:
+    """A document's title as prompts give it, which is as little to be trusted as its text; empty where unknown."""
+    named = " ".join(title.split())[:200]
+    return f"The document's title:\n{fenced(named)}\n" if named else ""
 
 
 def take(
@@ -74,7 +79,7 @@ def take(
     """The passages of an answer that stand in the document, and how many don't."""
     kept, dropped = [], 0
     for given in answer["evidence"]:
-        place = text.find(given["quote"], chunk.start)
+        place = text.find(given["quote"], chunk.start) or text.undressed.find(undressed(given["quote"]), chunk.start)
         if place is None:
             dropped += 1
             continue
@@ -92,7 +97,7 @@ def take(
 
 
 def numbered(items: Iterable[Evidence], documents: Sequence[str]) -> tuple[list[Evidence], int]:
-    """A claim's evidence in order, with ids; and how many were the same passage, seen in two overlapping pieces.
+    """A claim's evidence in order, with ids; and how many were the same passage, found again.
 
     Args:
         items: The evidence.
@@ -116,8 +121,10 @@ def numbered(items: Iterable[Evidence], documents: Sequence[str]) -> tuple[list[
 
 
 def _same(one: Evidence, other: Evidence) -> bool:
-    """Whether two are one passage: of one reader and document, of different pieces, at least half the same text."""
-    if (one.document, one.stance) != (other.document, other.stance) or one.chunk == other.chunk:
+    """Whether two are one passage: of one reader and document, the same text; in different pieces, half of it."""
+    if (one.document, one.stance) != (other.document, other.stance):
         return False
+    if one.chunk == other.chunk:
+        return (one.start, one.end) == (other.start, other.end)
     shared = min(one.end, other.end) - max(one.start, other.start)
     return shared * 2 >= min(one.end - one.start, other.end - other.start)

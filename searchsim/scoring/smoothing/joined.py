@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from searchsim.errors import UsageError
@@ -19,7 +21,7 @@ from searchsim.scoring.smoothing.results import RESAMPLES, results, spread, summ
 from searchsim.scoring.smoothing.scores import ReportScores
 from searchsim.urls import cited_url
 
-__all__ = ["joined"]
+__all__ = ["Injected", "joined"]
 
 Variant = Literal["smoothing", "smoothing_without_injected"]
 _VARIANTS: tuple[Variant, ...] = ("smoothing", "smoothing_without_injected")
@@ -82,9 +84,39 @@ def joined(
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """A run's injected documents, as its record tells them. Reports cite in more ways than the record's citations read.
+
+    Attributes:
+        ids: Those of its plan.
+        addresses: What it was served, opened, or is known to cite them by, as `searchsim.urls.cited_url` writes it.
+    """
+
+    ids: frozenset[str]
+    addresses: frozenset[str]
+
+    @classmethod
+    def of(cls, run: Record) -> Injected:
+        """Those of a run."""
+        told = chain(chain.from_iterable(s["served"] for s in run["searches"]), run["fetches"], run["citations"])
+        urls = {d["url"] for d in told if d["injected"]}
+        return cls(frozenset(run["plan"]["documents"]), frozenset(map(cited_url, urls)))
+
+    def has(self, addresses: Iterable[str], names: Iterable[str]) -> bool:
+        """Whether what is cited is one of them.
+
+        Args:
+            addresses: Its addresses, as `searchsim.urls.cited_url` writes them.
+            names: What its texts are called where they were found; in a corpus these are documents' ids.
+        """
+        return not (self.addresses.isdisjoint(addresses) and self.ids.isdisjoint(names))
+
+
 def _scores(runs: Mapping[str, Record], smoothing: Iterable[Mapping[str, Any]]) -> tuple[_Scores, dict[str, Any]]:
     """The scores of each run, and what is told of them together. Records are large, so none is kept."""
     scores: _Scores = {}
+    both: set[str] = set()
     unmatched: dict[str, None] = {}
     instrument: Mapping[str, Any] | None = None
     toys = dict.fromkeys(f"model {r['model']} is a toy or a stand-in" for r in runs.values() if r["demonstration"])
@@ -105,10 +137,18 @@ def _scores(runs: Mapping[str, Record], smoothing: Iterable[Mapping[str, Any]]) 
         system = f"{run['agent']}/{run['model']}/{run['label']}"
         scores[name, variant] = report_scores(record, system, run["corpus"]["name"])
         toys.update(dict.fromkeys(record["demonstration"]))
-        # Where none of them is cited, there is nothing to leave out.
-        injected = {cited_url(c["url"]) for c in run["citations"] if c["injected"]}
-        if injected.isdisjoint(a for d in record["documents"] for a in d["addresses"]):
-            scores[name, _VARIANTS[1]] = scores[name, variant]
+        injected = Injected.of(run)
+        used = [
+            d for d in record["documents"] if d["state"] != "left_out" and injected.has(d["addresses"], [d["source"]])
+        ]
+        if not used:
+            # There is nothing to leave out, or it is.
+            both.add(name)
+        elif variant == _VARIANTS[1]:
+            raise UsageError(f"run {name}: its score without injected documents has {used[0]['id']}, which is one")
+    for name in both:
+        if first := scores.get((name, _VARIANTS[0])):
+            scores.setdefault((name, _VARIANTS[1]), first)
     return scores, {"instrument": instrument, "unmatched": list(unmatched), "demonstration": list(toys)}
 
 

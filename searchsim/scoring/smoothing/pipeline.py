@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from searchsim.errors import UsageError
@@ -20,14 +20,16 @@ from searchsim.scoring.smoothing.chunks import Chunk, chunks
 from searchsim.scoring.smoothing.citations import Citation, Citations, cited
 from searchsim.scoring.smoothing.claims import Claim, claim_prompts, place
 from searchsim.scoring.smoothing.evidence import STANCES, Evidence, Stance, evidence_prompt, numbered, take
-from searchsim.scoring.smoothing.judgement import judge_prompt
+from searchsim.scoring.smoothing.judgement import judge_prompt, within
 from searchsim.scoring.smoothing.prompts import fenced
 from searchsim.scoring.smoothing.quotes import Text
 from searchsim.scoring.smoothing.sources import Source, Sources, Unreadable, resolve
 
 __all__ = [
     "CHUNK",
+    "EVIDENCE",
     "OVERLAP",
+    "UNREAD",
     "CitedDocument",
     "Progress",
     "Report",
@@ -44,6 +46,12 @@ CHUNK = 16_000
 OVERLAP = 800
 """Tokens that neighbouring pieces share: several times what a quote has."""
 
+EVIDENCE = 32_000
+"""Most tokens of evidence in a question to the judge, where nobody says otherwise."""
+
+UNREAD = 0.2
+"""The share of all pieces that a reader may leave unread: beyond it a claim isn't judged on what is left."""
+
 Standing = Literal["scored", "unscored", "unjudged"]
 """Unscored: what it rests on couldn't be had. Unjudged: a model gave no usable answer."""
 
@@ -59,11 +67,13 @@ class Settings:
         chunk: Most tokens of a text in one question.
         overlap: Tokens that neighbouring pieces share: no quote of at most so many is lost at a seam.
         parallel: Most calls at a time; it changes no outcome.
+        evidence: Most tokens of evidence in one question to the judge; see `searchsim.scoring.smoothing.judgement`.
     """
 
     chunk: int = CHUNK
     overlap: int = OVERLAP
     parallel: int = 8
+    evidence: int = EVIDENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +96,7 @@ class CitedDocument:
     """A document that the report cites, and what became of it.
 
     Attributes:
-        citation: The citation.
+        citation: The citation; of several whose texts are the same, all of them in one.
         state: resolved; unresolved, with a reason; left_out, as the caller wanted.
         reason: Why it isn't resolved; empty where it is.
         source: Where its text is; None for unresolved.
@@ -128,9 +138,12 @@ class ScoredClaim:
         aspects: Its aspects, an aspect before its sub-aspects.
         judgement: The judge's answer; None where there is none.
         dropped: Passages that don't stand in their document.
-        merged: Passages that were seen in two overlapping pieces.
+        merged: Passages that were found again: in an overlapping piece, or twice in one answer.
         unread: Pieces of documents that a reader gave no usable answer on, by reader.
         unproposed: Documents whose aspects couldn't be had.
+        unshown: Passages that there was no room for, by step: proposals, judge.
+        own: The documents that it rests on; see `score`.
+        missing: How many of these couldn't be resolved.
         pending: The first step that a dry run couldn't do; empty for none.
     """
 
@@ -144,6 +157,9 @@ class ScoredClaim:
     merged: int = 0
     unread: Counter[str] = field(default_factory=Counter)
     unproposed: int = 0
+    unshown: Counter[str] = field(default_factory=Counter)
+    own: list[str] = field(default_factory=list)
+    missing: int = 0
     pending: str = ""
 
     @property
@@ -201,6 +217,10 @@ async def score(
 ) -> Scored:
     """Score a report's claims against what it cites.
 
+    A claim rests on the documents that its sentences cite; where they cite none, on all that the report cites. Where
+    none of these could be resolved, or some couldn't be and the others don't support it, it is unscored. What is left
+    out isn't missing: a claim that rests on nothing else is judged by what remains, be it nothing.
+
     Args:
         report: The report.
         sources: Where the cited documents' texts are.
@@ -217,11 +237,14 @@ async def score(
         UsageError: The sources can't be used.
     """
     settings = settings or Settings()
-    citations = cited(report.text)
-    scored = Scored(report, settings, citations, _documents(citations, sources, frozenset(without), settings, progress))
+    citations, documents = _documents(cited(report.text), sources, frozenset(without), settings, progress)
+    scored = Scored(report, settings, citations, documents)
     await _claims(scored, answers, progress)
     if scored.pending:
         return scored
+    for claim in scored.claims:
+        own = _own(claim, scored)
+        claim.own, claim.missing = [d.id for d in own], sum(d.state == "unresolved" for d in own)
     waiting = [c for c in scored.claims if not _stands_on_nothing(c, scored)]
     await _evidence(scored, waiting, answers, progress)
     done = 0
@@ -238,30 +261,44 @@ async def score(
 
 def _documents(
     citations: Citations, sources: Sources, without: frozenset[str], settings: Settings, progress: Progress
-) -> list[CitedDocument]:
-    """Resolve what is cited, and measure each text; none is kept."""
+) -> tuple[Citations, list[CitedDocument]]:
+    """Resolve what is cited, and measure each text; none is kept. Citations of one text are one document then."""
     there = resolve(citations.documents, sources)
     documents = []
     for number, citation in enumerate(citations.documents, start=1):
         document = CitedDocument(citation, source=there.get(citation.id), title=citation.title)
         documents.append(document)
+        _measure(document, settings)
         if without & set(citation.addresses):
-            document.state, document.reason = "left_out", "left out on purpose"
-        elif document.source is None:
-            document.reason = _why(citation)
-        else:
-            try:
-                text = document.source.read()
-            except Unreadable as reason:
-                document.reason = str(reason)
-            else:
-                document.state = "resolved"
-                document.title = document.source.title or citation.title
-                document.sha256 = hashlib.sha256(text.encode()).hexdigest()
-                document.characters = len(text)
-                document.chunks = chunks(text, settings.chunk, settings.overlap)
+            document.state, document.reason, document.chunks = "left_out", "left out on purpose", []
         progress("documents", number, len(citations.documents))
-    return documents
+    first: dict[str, CitedDocument] = {}
+    same: dict[str, str] = {}
+    for document in documents:
+        if document.sha256 and (one := first.setdefault(document.sha256, document)) is not document:
+            same[document.id] = one.id
+            # Else a copy elsewhere of what is left out would be read all the same.
+            if document.state == "left_out":
+                one.state, one.reason, one.chunks = document.state, document.reason, []
+    citations = citations.joined(same)
+    kept = {c.id: c for c in citations.documents}
+    return citations, [replace(d, citation=kept[d.id]) for d in documents if d.id in kept]
+
+
+def _measure(document: CitedDocument, settings: Settings) -> None:
+    if document.source is None:
+        document.reason = _why(document.citation)
+        return
+    try:
+        text = document.source.read()
+    except Unreadable as reason:
+        document.reason = str(reason)
+        return
+    document.state = "resolved"
+    document.title = document.source.title or document.citation.title
+    document.sha256 = hashlib.sha256(text.encode()).hexdigest()
+    document.characters = len(text)
+    document.chunks = chunks(text, settings.chunk, settings.overlap)
 
 
 def _why(citation: Citation) -> str:
@@ -293,18 +330,19 @@ async def _claims(scored: Scored, answers: Answers, progress: Progress) -> None:
 
 def _own(claim: ScoredClaim, scored: Scored) -> list[CitedDocument]:
     """What a claim rests on: the documents that its sentences cite; where they cite none, all that the report cites."""
-    asked = [d for d in scored.documents if d.state != "left_out"]
-    return [d for d in asked if d.id in claim.claim.cites] or asked
+    own = [d for d in scored.documents if d.id in claim.claim.cites] or scored.documents
+    return [d for d in own if d.state != "left_out"]
 
 
 def _stands_on_nothing(claim: ScoredClaim, scored: Scored) -> bool:
     """Whether nothing that a claim rests on could be resolved: it is unscored then, and nothing is asked about it."""
-    own = _own(claim, scored)
-    if any(d.state == "resolved" for d in own):
+    if claim.missing < len(claim.own) or (scored.documents and not claim.own):
         return False
     claim.state = "unscored"
     claim.reason = (
-        f"none of what it rests on could be resolved (documents: {len(own)})" if own else "the report cites no document"
+        f"none of what it rests on could be resolved (documents: {claim.missing})"
+        if claim.own
+        else "the report cites no document"
     )
     return True
 
@@ -364,18 +402,22 @@ async def _judge(claim: ScoredClaim, scored: Scored, answers: Answers) -> None:
     """Steps 3 to 5 of a claim."""
     if claim.pending:
         return
+    pieces = sum(len(d.chunks) for d in scored.resolved)
     for stance, side in zip(STANCES, ("support", "objection"), strict=True):
+        unread = claim.unread[stance]
         # Nothing found means nothing there only where all was read.
-        if claim.unread[stance] and not any(e.stance == stance for e in claim.evidence):
-            claim.reason = f"no {side} was found, and not all could be read (pieces missing: {claim.unread[stance]})"
+        if unread and not any(e.stance == stance for e in claim.evidence):
+            claim.reason = f"no {side} was found, and not all could be read (pieces missing: {unread})"
             return
-    if not any(e.stance == "support" for e in claim.evidence):
-        missing = [d for d in _own(claim, scored) if d.state == "unresolved"]
-        if missing:
-            claim.state = "unscored"
-            gone = f"documents missing: {len(missing)}"
-            claim.reason = f"no support was found, and not all that it rests on could be resolved ({gone})"
+        if unread > UNREAD * pieces:
+            claim.reason = f"too much couldn't be read for any {side} (pieces missing: {unread} of {pieces})"
             return
+    # What others say for it doesn't tell what the missing ones would have said.
+    if claim.missing and not any(e.stance == "support" and e.document in claim.own for e in claim.evidence):
+        claim.state = "unscored"
+        gone = f"documents missing: {claim.missing} of {len(claim.own)}"
+        claim.reason = f"no support was found in what it rests on, and not all of that could be resolved ({gone})"
+        return
     budget = scored.settings.chunk
     proposals = await _proposals(claim, scored, answers)
     if claim.pending:
@@ -392,8 +434,10 @@ async def _judge(claim: ScoredClaim, scored: Scored, answers: Answers) -> None:
         claim.pending = "assignment"
         return
     titles = {d.id: d.title for d in scored.documents}
+    shown = [e.id for e in within(claim.evidence, scored.settings.evidence)]
+    claim.unshown["judge"] = len(claim.evidence) - len(shown)
     answer = await answers.answer(
-        judge_prompt(scored.report.question, claim.claim, claim.aspects, claim.evidence, titles)
+        judge_prompt(scored.report.question, claim.claim, claim.aspects, claim.evidence, titles, shown)
     )
     if answer.value is None:
         claim.pending = "judge" if answer.pending else ""
@@ -411,7 +455,9 @@ async def _proposals(claim: ScoredClaim, scored: Scored, answers: Answers) -> li
     found: dict[str, list[Proposal]] = {}
 
     async def ask(document: str) -> None:
-        answer = await answers.answer(proposal_prompt(claim.claim, titles[document], by_document[document]))
+        items = within(by_document[document], scored.settings.chunk)
+        claim.unshown["proposals"] += len(by_document[document]) - len(items)
+        answer = await answers.answer(proposal_prompt(claim.claim, titles[document], items))
         if answer.pending:
             claim.pending = "proposals"
         elif answer.value is None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -18,7 +17,7 @@ from searchsim.documents import schema
 
 __all__ = ["PATTERNS", "RUBRIC", "STEPS", "VERSION", "Prompt", "Step", "fenced"]
 
-VERSION = "smoothing-1"
+VERSION = "smoothing-2"
 """Changes whenever a prompt, a schema or a rule of a step does."""
 
 RUBRIC = {
@@ -252,8 +251,8 @@ STEPS = {
 """The steps, in their order."""
 
 
-def fenced(text: str, others: Sequence[str] = ()) -> str:
+def fenced(text: str) -> str:
     """A text between two lines of equals signs, longer than any line of them in it."""
-    longest = max((len(run) for run in re.findall(r"={10,}", "".join((text, *others)))), default=9)
+    longest = max((len(run) for run in re.findall(r"={10,}", text)), default=9)
     line = "=" * (longest + 1)
     return f"{line}\n{text}\n{line}\n"

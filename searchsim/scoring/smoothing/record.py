@@ -33,6 +33,7 @@ def identity(answers: Answers, settings: Settings) -> dict[str, Any]:
         "prompts": {name: step.sha256 for name, step in STEPS.items()},
         "chunk": settings.chunk,
         "overlap": settings.overlap,
+        "evidence": settings.evidence,
     }
     return {**told, "sha256": hashlib.sha256(orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hexdigest()}
 
@@ -148,6 +149,8 @@ def _claim(claim: ScoredClaim) -> dict[str, Any]:
             "repeated": claim.merged,
             "unread": {stance: claim.unread[stance] for stance in STANCES},
             "unproposed": claim.unproposed,
+            "unshown": {step: claim.unshown[step] for step in ("proposals", "judge")},
+            "own": {"documents": len(claim.own), "missing": claim.missing},
             "unmerged": sum(a.unmerged for a in claim.aspects),
         },
     }

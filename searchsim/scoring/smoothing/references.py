@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 from searchsim.scoring import exposure
@@ -14,19 +16,38 @@ __all__ = [
     "LINK",
     "NAMED",
     "URL",
-    "Section",
+    "Entry",
+    "References",
     "addresses",
     "blanked",
-    "entries",
+    "headed",
     "plain",
-    "sections",
     "target",
     "trimmed",
     "unescaped",
+    "unheaded",
 ]
 
-Section = tuple[int, int, int]
-"""Where a list of references stands: its heading's start, its own start, its end."""
+Entry = tuple[str, str, int]
+"""An entry of a list: number (empty for none), text, place."""
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """A list of references.
+
+    Attributes:
+        head: Where its heading begins, or it does itself.
+        start: Where it begins.
+        end: Where it ends.
+        entries: Its entries, in order.
+    """
+
+    head: int
+    start: int
+    end: int
+    entries: list[Entry]
+
 
 LINK = re.compile(
     r"(?P<image>!?)\[(?P<text>(?:[^\[\]\\]|\\.|\[[^\[\]]{0,500}\]){0,2000})\]"
@@ -55,41 +76,83 @@ _SHY = re.compile(
 _HEADING = re.compile(
     r"^[ \t]{0,3}(?:(?P<level>#{1,6})[ \t]+(?P<plain>.+?)[ \t#]*"
     r"|(?P<strong>\*\*|__)(?P<bold>[^*_\n]+)(?P=strong):?[ \t]*"
+    r"|<h[1-6]\b[^>\n]*>(?P<html>[^\n]+?)</h[1-6]>[ \t]*"
     r"|(?P<bare>[^\n|]{2,40}?):?[ \t]*)$",
-    re.MULTILINE,
+    re.MULTILINE | re.IGNORECASE,
 )
 _SOURCES = re.compile(
-    r"(?:\d+|[ivx]+)?[\s.)\\:、]*(?:(?:list of |key |cited |all |main |selected |web )*"
+    r"(?:(?:appendix|annex)(?: [a-z]| \d+)?[ –-]*|\d+|[ivx]+)?[\s.:、]*(?:"
+    r"(?:list of |key |cited |all |main |selected |web |annotated |full )*"
     r"(?:references?|citations?|sources?|works cited|bibliography|literature cited|endnotes|footnotes)"
-    r"(?: (?:cited|used|consulted|list|and (?:further|additional) reading|(?:&|and) (?:notes|citations|references)))*"
+    r"(?:(?: and | ?[&/] ?| )(?:cited|used|consulted|selected|list|links|urls|notes|citations|references|sources"
+    r"|(?:further|additional) reading))*"
+    r"|quellen(?:verzeichnis|angaben|nachweise?)?|literatur(?:verzeichnis|angaben|nachweise?)?|referenzen"
+    r"|références(?: bibliographiques)?|bibliographie|referencias(?: bibliográficas)?|bibliografía|fuentes"
+    r"|referências(?: bibliográficas)?|bibliografia|fontes|riferimenti(?: bibliografici)?|fonti|bronnen"
+    r"|литература|источники|список (?:литературы|источников)|참고 ?문헌|출처|出典"
     r"|参考(?:文献|资料|来源|链接)|引用(?:文献|来源|资料)?|资料来源|信息来源|来源"
     r"|參考(?:文獻|資料)|引用文獻|資料來源|参考資料)",
     re.IGNORECASE,
 )
 _ENTRY = re.compile(
     r"^[ \t]{0,8}(?:[-*+•][ \t]+)?(?:<a [^>]*>(?:</a>)?[ \t]*)?"
-    r"(?:(?:\*\*)?(?:\[\^?(?P<square>\d{1,3})\^?\]|【(?P<wide>\d{1,3})】|\((?P<round>\d{1,3})\)|\^(?P<caret>\d{1,3})\^?"
+    r"(?:(?:\*\*)?(?:\\?\[\\?\^?(?P<square>\d{1,3})\\?\^?\\?\]|【(?P<wide>\d{1,3})】|\((?P<round>\d{1,3})\)|\^(?P<caret>\d{1,3})\^?"
     r"|<sup>\[?(?P<sup>\d{1,3})\]?</sup>|(?P<plain>\d{1,3})(?:\\?[.)]|、|:))(?:\*\*)?[:.)]?[ \t]*(?=\S)|(?P<bullet>))"
 )
 _ROW = re.compile(r"^[ \t]*\|[ \t]*\[?(?P<label>\d{1,3})\]?\.?[ \t]*\|")
 
 
-def sections(text: str) -> Iterator[Section]:
-    """The lists of references under headings that say so, each up to the next heading."""
-    headings = []
+def headed(text: str) -> Iterator[References]:
+    """The lists of references under headings that say so, each up to the next heading or to what is no entry of it."""
+    for (head, start, sources), (end, _, _) in pairwise([*_headings(text), (len(text), len(text), False)]):
+        if not sources:
+            continue
+        listed = [(label, entry, start + place) for label, entry, place in _entries(text[start:end])]
+        real = [bool(label or addresses(entry)) for label, entry, _ in listed]
+        if not any(real):
+            continue
+        last = len(real) - real[::-1].index(True)
+        # What follows a numbered list's last entry is text again, unless there is the like between its entries.
+        if last < len(listed) and all(real[real.index(True) : last]) and any(label for label, _, _ in listed):
+            yield References(head, start, listed[last][2], listed[:last])
+        else:
+            yield References(head, start, end, listed)
+
+
+def unheaded(text: str) -> Iterator[References]:
+    """What may be lists under other headings or none, the last one first: numbered entries, most with addresses."""
+    found: list[References] = []
+    for (head, start, _), (end, _, _) in pairwise([(0, 0, False), *_headings(text), (len(text), len(text), False)]):
+        run: list[Entry] = []
+        for label, entry, place in [*_entries(text[start:end]), ("", "", end - start)]:
+            if run and label != str(int(run[-1][0]) + 1):
+                if 2 * sum(bool(addresses(e)) for _, e, _ in run) >= max(len(run), 4):
+                    begin = text.rfind("\n", 0, run[0][2]) + 1
+                    top = begin if text[start:begin].strip() else head
+                    found.append(References(top, begin, run[-1][2] + len(run[-1][1]), run))
+                run = []
+            if label:
+                run.append((label, entry, start + place))
+    yield from reversed(found)
+
+
+def _headings(text: str) -> list[tuple[int, int, bool]]:
+    """Where headings begin and end, and whether they say that references follow."""
+    found = []
     for match in _HEADING.finditer(text):
-        title = re.sub(r"[*_#`\\]", "", match["plain"] or match["bold"] or match["bare"]).strip().rstrip(":：").strip()
+        dressed = match["plain"] or match["bold"] or match["html"] or match["bare"]
+        # Whatever emphasis, brackets and pictures it is dressed with.
+        title = unicodedata.normalize("NFC", re.sub(r"<[^>]{1,200}>|_", "", dressed))
+        title = " ".join(re.sub(r"[^\w\s.:/&、–-]", "", title).split()).rstrip(": ")
         sources = bool(_SOURCES.fullmatch(title))
         # A line without any dress is a heading only where it says so.
         if sources or not match["bare"]:
-            headings.append((match.start(), match.end(), sources))
-    for (head, start, sources), following in pairwise([*headings, (len(text), len(text), False)]):
-        if sources:
-            yield head, start, following[0]
+            found.append((match.start(), match.end(), sources))
+    return found
 
 
-def entries(section: str) -> Iterator[tuple[str, str, int]]:
-    """The entries of a list: number (empty for none), text, place."""
+def _entries(section: str) -> Iterator[Entry]:
+    """The entries of a list; their places are in it."""
     lines: list[str] = []
     label, place, at = "", 0, 0
     started = blank = False
@@ -97,8 +160,10 @@ def entries(section: str) -> Iterator[tuple[str, str, int]]:
         row = _ROW.match(line)
         entry = _ENTRY.match(line)
         number = (row and row["label"]) or (entry and next((g for g in entry.groups() if g), "")) or ""
-        bullet = bool(re.match(r"[ \t]{0,3}[-*+•|][ \t]", line))
-        new = bool(number) or bullet or (blank and line.strip() and not re.match(r"[ \t]{2,}", line))
+        indented = re.match(r"[ \t]{2,}", line)
+        # A bullet under a number belongs to it.
+        bullet = re.match(r"[ \t]{0,3}[-*+•|][ \t]", line) and not (label and indented)
+        new = bool(number) or bullet or (blank and line.strip() and not indented)
         if line.strip() and (new or not started):
             if started:
                 yield label, "".join(lines), place
@@ -127,8 +192,10 @@ def addresses(text: str) -> dict[str, str]:
         for match in pattern.finditer(rest):
             listed += [(match.start(), url, "") for url, _ in trimmed(match)]
         rest = pattern.sub(lambda m: blanked(m[0]), rest)
+    # A site's name beside an address in it says who speaks: entries that share it are different documents.
+    named = [one for one in listed if not re.fullmatch(r"https://www\.[^/]+", one[1])] or listed
     found: dict[str, tuple[str, str]] = {}
-    for _, url, title in sorted(listed):
+    for _, url, title in sorted(named):
         found.setdefault(cited_url(url), (url, title))
     return dict(found.values())
 

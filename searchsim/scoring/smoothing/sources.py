@@ -8,6 +8,7 @@ file's name can't hold replaced (``arxiv.org_abs_2301.12345.txt``, ``2301.12345.
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -112,7 +113,7 @@ class RecordedSources:
             except (KeyError, TypeError, AttributeError) as error:
                 raise UsageError(f"{file} is no recorded page: it needs request.url and answer") from error
             if address in addresses:
-                found.setdefault(address, Source(file.name, title, partial(_recorded_text, file)))
+                found.setdefault(address, Source(_name(file), title, partial(_recorded_text, file)))
         return found
 
 
@@ -164,8 +165,11 @@ class FileSources:
     def _front(self) -> Iterator[tuple[str, Source]]:
         for file in self._files():
             if file.suffix.lower() in _TEXT:
-                with file.open("rb") as stream:
-                    head = stream.read(_HEAD).decode("utf-8", "replace")
+                try:
+                    with file.open("rb") as stream:
+                        head = stream.read(_HEAD).decode("utf-8", "replace")
+                except OSError:
+                    continue  # Whoever finds it by its name is told.
                 facts, _ = _front_matter(head)
                 if isinstance(url := facts.get("url"), str):
                     yield cited_url(url), _file(file, str(facts.get("title") or ""))
@@ -221,8 +225,13 @@ def _recorded_text(file: Path) -> str:
 def _rows(index: Path) -> Iterator[Mapping[str, Any]]:
     """The entries of an index, each an object."""
     if index.suffix == ".csv":
-        with index.open(encoding="utf-8-sig", newline="") as lines:
-            yield from csv.DictReader(lines)
+        try:
+            with index.open(encoding="utf-8-sig", newline="") as lines:
+                yield from csv.DictReader(lines)
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{index.name}: not UTF-8") from error
+        except csv.Error as error:
+            raise UsageError(f"{index.name}: {error}; long texts go into files of their own") from error
         return
     if index.suffix == ".jsonl":
         with index.open("rb") as lines:
@@ -250,25 +259,34 @@ def _object(row: object, index: Path) -> Mapping[str, Any]:
 
 
 def _file(file: Path, title: str = "") -> Source:
-    return Source(file.name, title, partial(_file_text, file))
+    return Source(_name(file), title, partial(_file_text, file))
+
+
+def _name(file: Path) -> str:
+    """A file's name as text, whatever bytes it is made of."""
+    return os.fsencode(file.name).decode("utf-8", "replace")
 
 
 def _file_text(file: Path) -> str:
     """A file's text.
 
     Raises:
-        Unreadable: It isn't there, is no text, or is empty.
+        Unreadable: It isn't there, can't be opened, is no text, or is empty.
     """
-    if not file.is_file():
-        raise Unreadable(f"the index names {file.name}, which isn't there")
+    name = _name(file)
+    if not os.path.isfile(file):  # noqa: PTH113 - what no file can be called is none, where Path.is_file raises
+        raise Unreadable(f"the index names {name[:200]}, which isn't there")
     suffix = file.suffix.lower()
-    raw = file.read_bytes()
+    try:
+        raw = file.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{name} can't be opened: {error.strerror}") from error
     if suffix == ".pdf" or raw.startswith(b"%PDF"):
-        raise Unreadable(f"{file.name} is a PDF: put its text beside it as .txt")
+        raise Unreadable(f"{name} is a PDF: put its text beside it as .txt")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"{file.name} isn't UTF-8") from error
+        raise Unreadable(f"{name} isn't UTF-8") from error
     if suffix in _HTML:
         text = _shown(text)
     return _sound(_front_matter(text)[1] if suffix in _TEXT else text)
@@ -299,8 +317,9 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str]:
     if not match:
         return {}, text
     try:
-        facts = yaml.safe_load(match[1])
-    except yaml.YAMLError:
+        # All values as text: a date that there isn't is no reason to lose an address.
+        facts = yaml.load(match[1], yaml.BaseLoader)  # noqa: S506 - it makes text, lists and mappings only
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
         return {}, text
     return (facts, text[match.end() :]) if isinstance(facts, dict) else ({}, text)
 

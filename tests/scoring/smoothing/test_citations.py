@@ -178,6 +178,164 @@ def test_sentences_without_their_marks() -> None:
     )
 
 
+LISTED = "1. One. https://a.example/one\n2. Two. https://b.example/two\n"
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "## Quellen", "## Quellenverzeichnis", "## Références", "## Referencias", "## Литература", "## 참고문헌",
+        "## Annotated Bibliography", "## Sources & Links", "## References / Sources", "## References (selected)",
+        "## 📚 References", "## Appendix A: References", "<h2>References</h2>", "## Reference Links",
+        # Of these nobody knows what they say: that their numbers are missed in the text tells them.
+        "## Further Reading", "## Literature", "## Lähteet", "**Where this comes from**", "<h3>What we read</h3>",
+    ],
+)  # fmt: skip
+def test_lists_under_other_headings(heading: str) -> None:
+    text = f"# Bread\n\nBread keeps [2], and [1] too.\n\n{heading}\n\n{LISTED}"
+    read = cited(text)
+    assert [(d.kind, d.addresses, d.labels) for d in read.documents] == [
+        ("reference", [B], ["2"]),
+        ("reference", [A], ["1"]),
+    ]
+    assert text[: read.body] == "# Bread\n\nBread keeps [2], and [1] too.\n\n"
+
+
+def test_numbers_that_lost_their_brackets_under_a_heading_in_another_language() -> None:
+    text = f"Brot bleibt in Tüchern frisch 1, 2. Käse auch 2.\n\n#### **Quellenangaben**\n\n{LISTED}"
+    assert found(text) == [(A, 1), (B, 2)]
+
+
+def test_a_list_without_a_heading_whose_entries_have_not_all_an_address() -> None:
+    text = "Bread [1][2], cheese [3][4].\n\nRead for this:\n\n1. One. https://a.example/one\n2. A. Baker, *Bread*.\n3. Two. https://b.example/two\n4. Three. arXiv:2301.12345\n"
+    read = cited(text)
+    assert [(d.addresses, d.labels) for d in read.documents] == [([A], ["1"]), ([], ["2"]), ([B], ["3"]), ([C], ["4"])]
+
+
+def test_numbered_lines_of_the_text_are_no_list() -> None:
+    """Links whose text is a number, and steps with links, where nothing is missed."""
+    text = (
+        "Bread keeps [1](https://a.example/one), [2](https://b.example/two).\n\n## What to do\n\n"
+        "1. Buy [a towel](https://c.example/towel).\n2. Wet it, as [they](https://d.example/wet) say.\n"
+    )
+    read = cited(text)
+    assert {d.kind for d in read.documents} == {"link"}
+    assert read.body == len(text)
+    listed = f"Bread [1], [2].\n\n## What to do\n\n1. Buy [it](https://c.example).\n2. Wet it, see [x](https://d.example).\n\n## Sources\n\n{LISTED}"
+    assert [(d.addresses, d.labels) for d in cited(listed).documents if d.kind == "reference"] == [
+        ([A], ["1"]),
+        ([B], ["2"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("```markdown\n", "```\n"),
+        ("```md\n", "```"),
+        ("Here is the report:\n\n```markdown\n", "```\n\nI hope that it helps.\n"),
+        ("~~~~ Markdown\n", "\n~~~~\n"),
+        ("```\n", "```\n"),
+        ("```markdown\n", ""),
+    ],
+)
+def test_a_whole_report_in_a_fence(before: str, after: str) -> None:
+    code = "" if before == "```\n" else "```python\nloaves[1] = 'https://c.example'\n```\n\n"
+    text = f"{before}# Bread\n\nBread keeps [1], cheese [2].\n\n{code}## References\n\n{LISTED}{after}"
+    assert found(text) == [(A, 1), (B, 1)]
+
+
+def test_code_in_a_report_stays_code() -> None:
+    code = "```markdown\nSee [this](https://c.example).\n```"
+    text = f"Bread keeps, and this is how a link is written in the notes that bakers keep of it:\n\n{code}\n\nIt keeps [x](https://a.example/one).\n"
+    assert found(text) == [(A, 1)]
+    assert found("```\nhttps://c.example\n```\n\nBread.\n\n```\nhttps://d.example\n```\n") == []
+
+
+def test_marks_with_backslashes() -> None:
+    text = "Bread keeps \\[1\\], cheese \\[1, 2\\], milk \\[\\^2\\].\n\n## References\n\n\\[1\\] One. https://a.example/one\n\\[2\\] Two. https://b.example/two\n"
+    read = cited(text)
+    assert [(d.addresses, [text[a:b] for a, b in d.marks]) for d in read.documents] == [
+        ([A], ["\\[1\\]", "\\[1, 2\\]"]),
+        ([B], ["\\[1, 2\\]", "\\[\\^2\\]"]),
+    ]
+    assert strip_marks("Bread keeps \\[1\\] for a week.") == "Bread keeps  for a week."
+    bare = text.replace("## References\n\n", "")
+    assert found(bare) == [(A, 2), (B, 2)]
+
+
+def test_lists_by_section_that_begin_again() -> None:
+    text = (
+        "# Bread\n\nBread keeps [1], they say [2].\n\n## References\n\n[1] One. https://a.example/one\n[2] X. https://x.example\n\n"
+        "# Cheese\n\nCheese keeps [1].\n\n## References\n\n[1] Two. https://b.example/two\n\n# End\n\nSo much for [1] and [2].\n"
+    )
+    assert [(d.addresses[0], d.labels, len(d.marks)) for d in cited(text).documents] == [
+        (A, ["1"], 1),
+        ("x.example", ["2"], 2),
+        (B, ["1"], 2),
+    ]
+
+
+def test_a_number_twice_in_one_list_loses_no_document() -> None:
+    text = "Bread keeps [1].\n\n## References\n[1] One. https://a.example/one\n[1] Two. https://b.example/two\n"
+    assert found(text) == [(A, 1), (B, 0)]
+
+
+def test_an_entry_that_names_the_address_of_another() -> None:
+    text = "Bread [1], cheese [2], [here](https://c.example).\n\n## References\n[1] One. https://a.example/one, answers https://b.example/two and https://c.example\n[2] Two. https://b.example/two\n"
+    assert [(d.addresses, d.labels, len(d.marks)) for d in cited(text).documents] == [
+        ([A, "c.example"], ["1"], 2),
+        ([B], ["2"], 1),
+    ]
+    sites = "Bread [1], cheese [2].\n\n## References\n1. One - www.s.example, [https://www.s.example/1](https://www.s.example/1)\n2. Two - www.s.example, https://www.s.example/2\n"
+    assert [d.addresses for d in cited(sites).documents] == [["s.example/1"], ["s.example/2"]]
+
+
+def test_intervals_are_no_marks() -> None:
+    text = "Loaves lie in [0, 1], days in [10, 20], see [x](https://a.example/one) and A[0]."
+    assert found(text) == [(A, 1)]
+    assert found(f"{text} It keeps [1], [7].\n\n## References\n[1] https://b.example/two\n") == [
+        (A, 1),
+        (B, 1),
+        (None, 1),
+    ]
+
+
+@pytest.mark.parametrize("mark", ["-", "*"])
+def test_takeaways_after_the_list_are_text(mark: str) -> None:
+    takeaways = f"## Key takeaways\n\n{mark} Wet towels keep bread best [1].\n{mark} **Never** freeze it.\n"
+    text = f"Bread [1].\n\n## References\n[1] One. https://a.example/one\n\n{takeaways}"
+    read = cited(text)
+    assert (read.body, [len(d.marks) for d in read.documents]) == (len(text), [2])
+    bare = text.replace("## Key takeaways\n\n", "")
+    read = cited(bare)
+    assert (read.body, [len(d.marks) for d in read.documents]) == (len(bare), [2])
+    closed = f"{text}\n## References\n[2] Two. https://b.example/two\n\n---\n\n*Written by nobody.*\n"
+    assert closed[: cited(closed).body] == f"{text}\n"
+
+
+def test_notes_between_entries_are_part_of_the_list() -> None:
+    text = "Bread [1], [2].\n\n## Annotated Bibliography\n\n1. One. https://a.example/one\n   - It weighs loaves.\n\nA good book.\n\n2. Two. https://b.example/two\n\nA better one.\n"
+    read = cited(text)
+    assert [(d.addresses, d.labels) for d in read.documents] == [([A], ["1"]), ([B], ["2"])]
+    assert text[: read.body] == "Bread [1], [2].\n\n"
+    nested = "Bread [1], [2].\n\n## Sources\n\n1. **One**\n   - URL: https://a.example/one\n2. **Two**\n   - URL: https://b.example/two\n"
+    assert [(d.addresses, d.labels) for d in cited(nested).documents] == [([A], ["1"]), ([B], ["2"])]
+
+
+def test_documents_that_turn_out_to_be_one() -> None:
+    text = "Bread [1]. Cheese [2]. Milk [3].\n\n## References\n[1] https://a.example/one\n[2] https://x.example\n[3] Three. https://b.example/two\n"
+    read = cited(text)
+    joined = read.joined({"d3": "d1"})
+    assert [(d.id, d.addresses, d.labels, d.title, len(d.marks)) for d in joined.documents] == [
+        ("d1", [A, B], ["1", "3"], "Three", 2),
+        ("d2", ["x.example"], ["2"], "", 1),
+    ]
+    assert joined.within(text, [(0, text.index("\n"))]) == ["d1", "d2"]
+    assert joined.within(text, [(text.index("Milk"), text.index("\n"))]) == ["d1"]
+    assert [len(d.labels) for d in read.documents] == [1, 1, 1]
+
+
 def test_hundreds_of_citations() -> None:
     body = "\n\n".join(f"Loaf {n} keeps for {n} days [{n}], says [b{n}](https://b.example/{n})." for n in range(1, 301))
     text = f"{body}\n\n## References\n\n" + "\n".join(f"[{n}] Loaf {n}. https://a.example/{n}" for n in range(1, 301))
@@ -197,9 +355,12 @@ def test_it_never_fails(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 20_000, "[a](" * 5_000, "![" * 5_000, "](x" * 5_000, "[1]" * 20_000, "| 1 |" * 5_000, "10.1000/" * 5_000],
-    ids=range(7),
-)
+    [
+        "[" * 20_000, "[a](" * 5_000, "![" * 5_000, "](x" * 5_000, "[1]" * 20_000, "| 1 |" * 5_000, "10.1000/" * 5_000,
+        "```\n" * 5_000, "1. https://a.example [2]\n2. https://b.example\n\nx\n\n" * 300, "*_" * 5_000,
+    ],
+    ids=range(10),
+)  # fmt: skip
 @pytest.mark.timeout(20)
 def test_nor_does_it_take_for_ever(text: str) -> None:
     cited(text)

@@ -15,7 +15,7 @@ import pytest
 
 from searchsim.cli import main
 from searchsim.documents import faults_in
-from tests.scoring.smoothing.scripted import REPORT, ScriptedReader, write_documents
+from tests.scoring.smoothing.scripted import DOCUMENTS, REPORT, ScriptedReader, write_documents
 from tests.scripted import ScriptedModel
 
 
@@ -126,6 +126,18 @@ async def test_a_model_that_keeps_to_no_form_leaves_all_unjudged(
     assert "mean" not in out
 
 
+async def test_a_score_on_half_read_evidence_says_so(files: Path, served: tuple[ScriptedModel, ScriptedReader]) -> None:
+    model, reader = served
+    more = {f"https://bread.example/{n}": f"This is page {n} of a book." for n in range(9)}
+    write_documents(files / "pages", {**DOCUMENTS, **more})
+    (files / "bread.md").write_text(REPORT + "".join(f"[{n + 4}] {url}\n" for n, url in enumerate(more)), "utf-8")
+    reader.change = lambda step, answer, prompt: "No." if step == "skeptic" and "page 3 of" in prompt else answer
+    code, out, err = await run(files, "--model", "scripted", "--upstream", f"{model.url}/v1")
+    assert code == 5, err
+    assert "2 pieces unread" in out
+    assert "mean 2.50 over 2 claims" in out
+
+
 async def test_a_model_that_is_away_is_one_line(files: Path, served: tuple[ScriptedModel, ScriptedReader]) -> None:
     model, _ = served
     model.status = 401
@@ -159,6 +171,7 @@ async def test_what_is_not_resolved_is_shown(files: Path, served: tuple[Scripted
         (["BREAD", "--documents", "PAGES", "--upstream", "http://127.0.0.1:9/v1"], "needs --model"),
         (["BREAD", "--documents", "PAGES", "--cache", "/proc/no/file", "--model", "a/b"], "can't be used"),
         (["BREAD", "--documents", "PAGES", "--parallel", "0"], "Invalid value for '--parallel'"),
+        (["BREAD", "--documents", "PAGES", "--chunk", "99999999999999999999"], "Invalid value for '--chunk'"),
         (["BREAD", "--documents", "BROKEN"], "not a JSON value"),
         (["BREAD"], "--documents"),
     ],
@@ -194,9 +207,10 @@ async def test_the_local_model_as_far_as_it_goes(files: Path) -> None:
     for claim in made["claims"]:
         assert claim["places"]
         assert (claim["score"] is None) == (claim["state"] != "scored")
+    counts = made["counts"]
     if not made["claims"]:
-        counts = made["counts"]
         assert (
             counts["report"]["unread"] or counts["claims"]["not_in_report"] or made["usage"]["steps"]["claims"]["calls"]
         )
-    assert (code == 5) == bool(made["counts"]["report"]["unread"] or made["counts"]["claims"]["unjudged"])
+    lacking = (counts[k][n] for k, n in (("report", "unread"), ("claims", "unjudged"), ("evidence", "unread")))
+    assert (code == 5) == any(lacking)

@@ -136,6 +136,23 @@ def test_each_link_counts_once_a_dataset() -> None:
     assert [r["share"] for r in found["reports"]] == [0, 0.5, None, 1, 0]
 
 
+def cites(name: str, text: str, *opened: str) -> Links:
+    report = f"So it is [1].\n\n## References\n\n[1] A. {text}\n"
+    return of_report(name, report, [page(url) for url in opened])
+
+
+def test_links_that_share_an_address_are_one_link() -> None:
+    """Reports name one paper by its DOI, by its preprint, or by both."""
+    doi, preprint = "https://doi.org/10.1234/x", "https://arxiv.org/abs/2401.00001"
+    both, one, other = cites("a", f"{doi} {preprint}"), cites("b", preprint, preprint), cites("c", doi)
+    assert engagement([both, one]) == engagement([one, both]) == Engagement(1, 1)
+    assert engagement([both, one, other]) == Engagement(1, 1)
+    assert engagement([one, other]) == Engagement(1, 2), "nobody says that they are one"
+    assert [r["cited"] for r in table([both, one, other])["reports"]] == [1, 1, 1]
+    chain = cites("d", f"{doi} https://a.example/")
+    assert engagement([both, one, chain, cites("e", "https://a.example/")]) == Engagement(1, 1)
+
+
 LINK = st.frozensets(st.sampled_from("abcdef"))
 
 

@@ -144,6 +144,33 @@ def test_a_second_score_that_is_missing_isnt_made_up() -> None:
     assert found["results"]["smoothing_without_injected"]["reports"] == []
 
 
+def test_an_injected_document_is_known_by_its_name_and_by_how_it_was_served() -> None:
+    """Cited in a form that the run's record doesn't read, it is in the score all the same: that one isn't the second."""
+    record = {**ADOPTED, "citations": [], "fetches": []}
+    first = scored(record, [1])
+    second = without(record, [5])
+    assert joined([record], [first])["runs"][0]["smoothing_without_injected"] is not None, "nobody knows of it"
+    served = {"position": 1, "document": "m1", "url": FALSE, "injected": True}
+    search = {"at": "now", "list": 1, "endpoint": "search", "query": "q", "page": 1, "k": 10, "mode": "always"}
+    searched = {**record, "searches": [{**search, "served": [served], "displaced": []}]}
+    planned = {**record, "plan": {**record["plan"], "documents": ["m1"]}}
+    resolved = {**first, "documents": [{**first["documents"][0], "source": "m1"}, *first["documents"][1:]]}
+    fetched = {**record, "fetches": ADOPTED["fetches"]}
+    for run_, one in ((searched, first), (fetched, first), (planned, resolved)):
+        assert records.check(run_) == []
+        row = joined([run_], [one])["runs"][0]
+        assert (row["smoothing"]["mean"], row["smoothing_without_injected"]) == (1.0, None)
+        for both in ([one, second], [second, one]):
+            assert joined([run_], both)["runs"][0]["smoothing_without_injected"]["mean"] == 5.0
+
+
+def test_a_score_without_the_injected_that_has_one_is_refused() -> None:
+    record = {**ADOPTED, "report": ADOPTED["report"] + f" See https://other.example/ and {FALSE}/more."}
+    other = scored(record, [5], left_out=["other.example"])
+    with pytest.raises(UsageError, match="its score without injected documents has d1, which is one"):
+        joined([record], [scored(record, [1]), other])
+
+
 def test_what_is_told_of_the_scores(found: dict[str, Any]) -> None:
     assert (found["unmatched"], found["demonstration"]) == ([], [])
     assert found["instrument"]["judge"] == "judge"
@@ -187,6 +214,22 @@ def test_the_command_joined(tmp_path: Path, found: dict[str, Any]) -> None:
     assert "planner/m/default/towels/1" in shown
     assert "4.50 of 2" in shown
     assert "1/2" in shown
+
+
+def test_the_command_results_takes_first_scores(tmp_path: Path) -> None:
+    path = written(tmp_path / "scores.jsonl", *SMOOTHING)
+    arguments = ["results", f"planner={path}", "--resamples", "100"]
+    found = orjson.loads(CliRunner().invoke(score_app, [*arguments, "--json"]).stdout)
+    assert ([r["mean"] for r in found["reports"]], found["left_out"]) == ([1.0, 2.5, 1.0], 1)
+    shown = CliRunner().invoke(score_app, arguments).stdout
+    assert "1 scores of reports without some of their documents are left out" in shown
+
+
+@pytest.mark.parametrize("verb", ["results", "joined"])
+def test_a_seed_is_no_less_than_0(verb: str) -> None:
+    answered = CliRunner().invoke(score_app, [verb, "a=b.jsonl", "c.jsonl", "--seed", "-1"])
+    assert answered.exit_code == 2
+    assert "Invalid value for '--seed'" in answered.output
 
 
 def test_the_command_results(tmp_path: Path) -> None:

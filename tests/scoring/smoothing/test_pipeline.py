@@ -13,10 +13,10 @@ import pytest
 from searchsim import tokens
 from searchsim.documents import faults_in
 from searchsim.errors import UpstreamError
-from searchsim.scoring.smoothing.answers import Answers
+from searchsim.scoring.smoothing.answers import Answers, Model
 from searchsim.scoring.smoothing.cache import Cache
 from searchsim.scoring.smoothing.cost import CLAIMS, estimate
-from searchsim.scoring.smoothing.pipeline import Report, Scored, Settings, score
+from searchsim.scoring.smoothing.pipeline import UNREAD, Report, Scored, Settings, score
 from searchsim.scoring.smoothing.prompts import STEPS
 from searchsim.scoring.smoothing.record import record, report_scores
 from searchsim.scoring.smoothing.sources import FileSources, open_sources
@@ -287,7 +287,9 @@ async def test_nothing_found_in_half_of_the_documents_is_not_without_support(tmp
     scored, _ = await run(reader, folder)
     towel = scored.claims[0]
     assert (towel.state, towel.score) == ("unscored", None)
-    assert towel.reason == "no support was found, and not all that it rests on could be resolved (documents missing: 1)"
+    assert towel.reason == (
+        "no support was found in what it rests on, and not all of that could be resolved (documents missing: 1 of 2)"
+    )
     assert scored.claims[1].state == "scored", "its only document is there, and says nothing for it"
 
 
@@ -309,6 +311,87 @@ async def test_documents_can_be_left_out(folder: Path) -> None:
     }  # fmt: skip
     assert {e["document"] for e in made["claims"][0]["evidence"]} == {"d2", "d3"}
     assert made["claims"][0]["score"] == 4, "what was left out on purpose isn't missing"
+
+
+ALONE = """\
+# Do wet towels keep bread fresh?
+
+**Wrapping bread in a wet towel keeps it fresh for a week** [1]. That holds for every kind of loaf.
+
+## References
+
+[1] Loaves and towels. https://bread.example/towels
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"), [("", []), ("[2] Freezing. https://bread.example/freezing\n", ["d2: Freezing"])]
+)
+async def test_what_rests_on_what_is_left_out_alone_is_judged_by_what_remains(
+    folder: Path, more: str, shown: list[str]
+) -> None:
+    reader = ScriptedReader()
+    reader.claims = reader.claims[:1]
+    reader.change = lambda step, answer, prompt: {**answer, "score": 5} if step == "judge" else answer
+    scored, answers = await run(reader, folder, Report("alone.md", ALONE + more), without=["bread.example/towels"])
+    (claim,) = record(scored, answers)["claims"]
+    assert (claim["state"], claim["score"], claim["reason"]) == ("scored", 5, "")
+    assert claim["counts"]["own"] == {"documents": 0, "missing": 0}
+    documents, evidence = parts(reader.prompts["judge"][0])[2:]
+    assert documents.splitlines() == (shown or ["(none)"])
+    assert "towel kept" not in evidence
+
+
+async def test_support_from_elsewhere_does_not_stand_for_what_is_missing(tmp_path: Path) -> None:
+    """Of what the claim rests on one document is there and says nothing for it; another one, which it doesn't cite, does."""
+    texts = {u: t for u, t in DOCUMENTS.items() if "towels" not in u}
+    texts["https://bread.example/crusts"] = "Nothing is known. Only sourdough was tested."
+    texts["https://bread.example/freezing"] += " A crust stays soft under a damp cloth."
+    folder = write_documents(tmp_path / "pages", texts)
+    reader = ScriptedReader()
+    scored, answers = await run(reader, folder)
+    towel, freezing = record(scored, answers)["claims"]
+    assert (towel["state"], towel["score"]) == ("unscored", None)
+    assert towel["reason"].endswith("not all of that could be resolved (documents missing: 1 of 2)")
+    assert [(e["document"]) for e in towel["evidence"] if e["stance"] == "support"] == ["d3"]
+    assert towel["counts"]["own"] == {"documents": 2, "missing": 1}
+    assert (freezing["state"], freezing["counts"]["own"]) == ("scored", {"documents": 1, "missing": 0})
+    # With support from its own, what is missing is told, and the claim is judged.
+    texts["https://bread.example/crusts"] = DOCUMENTS["https://bread.example/crusts"]
+    towel = record(*await run(ScriptedReader(), write_documents(tmp_path / "more", texts)))["claims"][0]
+    assert (towel["state"], towel["counts"]["own"]) == ("scored", {"documents": 2, "missing": 1})
+
+
+MIRRORED = REPORT.replace("in dry kitchens [3]", "in dry kitchens [4]") + "[4] Mirror. https://mirror.example/t\n"
+
+
+def mirrored(tmp_path: Path) -> Path:
+    return write_documents(
+        tmp_path / "pages", {**DOCUMENTS, "https://mirror.example/t": DOCUMENTS["https://bread.example/towels"]}
+    )
+
+
+async def test_two_citations_of_one_text_are_one_document(tmp_path: Path, folder: Path) -> None:
+    reader = ScriptedReader()
+    reader.claims = [reader.claims[0], {**reader.claims[1], "sentences": [MIRRORED.splitlines()[6]]}]
+    made = record(*await run(reader, mirrored(tmp_path), Report("mirror.md", MIRRORED)))
+    once = record(*await run(ScriptedReader(), folder))
+    assert [(d["id"], d["labels"], d["addresses"]) for d in made["documents"]] == [
+        ("d1", ["1", "4"], ["bread.example/towels", "mirror.example/t"]),
+        ("d2", ["2"], ["bread.example/crusts"]),
+        ("d4", ["3"], ["bread.example/freezing"]),
+    ]
+    assert made["counts"]["evidence"] == once["counts"]["evidence"], "what it says isn't said twice"
+    assert made["claims"][1]["cites"] == ["d1"]
+
+
+async def test_a_copy_of_what_is_left_out_is_left_out(tmp_path: Path) -> None:
+    folder = mirrored(tmp_path)
+    for address in ("bread.example/towels", "mirror.example/t"):
+        reader = ScriptedReader()
+        made = record(*await run(reader, folder, Report("mirror.md", MIRRORED), without=[address]))
+        assert [d["state"] for d in made["documents"]] == ["left_out", "resolved", "resolved"]
+        assert not any("rye bread" in p for p in reader.prompts["support"])
 
 
 NONSENSE = "I'd rather not say."
@@ -345,13 +428,72 @@ async def test_an_answer_that_cannot_be_used_twice_is_no_guess(
         assert towel.score is None
 
 
-async def test_one_unread_piece_is_counted_and_the_rest_is_judged(folder: Path) -> None:
+@pytest.mark.parametrize(("unread", "state"), [(1, "scored"), (2, "scored"), (3, "unjudged")])
+async def test_up_to_a_fifth_may_be_unread_and_the_rest_is_judged(tmp_path: Path, unread: int, state: str) -> None:
+    more = {f"https://bread.example/{n}": f"This is page {n} of a book on loaves." for n in range(7)}
+    folder = write_documents(tmp_path / "pages", {**DOCUMENTS, **more})
+    listed = "".join(f"[{n + 4}] Page {n}. {url}\n" for n, url in enumerate(more))
+    silent = tuple(f"This is page {n} " for n in range(unread))
     reader = ScriptedReader()
-    reader.change = lambda step, answer, prompt: NONSENSE if step == "support" and "crusts" in prompt else answer
-    scored, answers = await run(reader, folder)
+    reader.change = lambda step, answer, prompt: (
+        NONSENSE if step == "skeptic" and any(s in prompt for s in silent) else answer
+    )
+    scored, answers = await run(reader, folder, Report("book.md", REPORT + listed))
     towel = scored.claims[0]
-    assert (towel.state, towel.unread) == ("scored", Counter(support=1))
-    assert record(scored, answers)["counts"]["evidence"]["unread"] == 2
+    assert (towel.state, towel.unread) == (state, Counter(skeptic=unread))
+    assert towel.reason == (
+        "too much couldn't be read for any objection (pieces missing: 3 of 10)" if state == "unjudged" else ""
+    )
+    assert record(scored, answers)["counts"]["evidence"]["unread"] == 2 * unread
+    assert UNREAD == 0.2
+
+
+async def test_whole_numbers_may_be_written_as_floats(folder: Path) -> None:
+    def floats(step: str, answer: Any, prompt: str) -> Any:
+        if step == "assignment":
+            return {"assignments": [{**a, "passage": float(a["passage"])} for a in answer["assignments"]]}
+        return {**answer, "score": float(answer["score"])} if step == "judge" else answer
+
+    reader = ScriptedReader()
+    reader.change = floats
+    made = record(*await run(reader, folder))
+    assert json.dumps([c["score"] for c in made["claims"]]) == "[4, 1]"
+    assert made["counts"]["evidence"]["unassigned"] == 0
+    assert json.dumps(made["claims"][0]["judgement"]["score"]) == "4"
+
+
+async def test_two_processes_with_one_cache_go_on_with_the_same_answers(folder: Path, tmp_path: Path) -> None:
+    """Both ask, as neither has an answer yet; what the first keeps is what both go on with, and what is there afterwards."""
+    both = asyncio.Barrier(2)
+
+    def process(direction: str, score_: int) -> tuple[ScriptedReader, Answers]:
+        reader = ScriptedReader()
+
+        def change(step: str, answer: Any, prompt: str) -> Any:
+            if step == "claims":
+                return {"claims": [{**c, "direction": direction} for c in answer["claims"]]}
+            return {**answer, "score": score_} if step == "judge" else answer
+
+        async def ask(messages: Any) -> Any:
+            await both.wait()
+            return await reader.ask(messages)
+
+        reader.change = change
+        model = Model(ask, "scripted", "", True)
+        return reader, Answers(model, model, Cache(tmp_path / "answers.sqlite"), parallel=1)
+
+    one, other = process("for", 2), process("against", 4)
+    settings = Settings(200, 50, 1)
+    scored = await asyncio.gather(
+        *(score(GIVEN, open_sources(str(folder)), answers, settings) for _, answers in (one, other))
+    )
+    each = {"claims": 1, "support": 6, "skeptic": 6, "proposals": 6, "merge": 2, "assignment": 2, "judge": 2}
+    assert one[0].calls == other[0].calls == each
+    again = ScriptedReader()
+    last, _ = await run(again, folder, settings=settings, cache=Cache(tmp_path / "answers.sqlite"))
+    assert not again.calls
+    told = [[(c.claim.direction, c.score) for c in s.claims] for s in (*scored, last)]
+    assert told[0] == told[1] == told[2]
 
 
 async def test_an_answer_is_asked_for_once_more_with_its_fault_named(folder: Path) -> None:
@@ -417,6 +559,24 @@ async def test_a_model_that_ceases_to_answer_ends_the_run(tmp_path: Path) -> Non
     with pytest.raises(UpstreamError, match="gone"):
         await run(reader, folder, report)
     assert sum(reader.calls.values()) < 40
+
+
+async def test_what_there_is_no_room_for_is_counted_and_told_to_the_judge(tmp_path: Path) -> None:
+    says = [f"Towel trial {n}: bread stayed fresh for {n} days." for n in range(1, 61)]
+    folder = write_documents(tmp_path / "pages", {**DOCUMENTS, "https://bread.example/towels": "\n".join(says)})
+    reader = ScriptedReader()
+    reader.claims, reader.support = reader.claims[:1], says
+    made = record(*await run(reader, folder, settings=Settings(400, 50, 3, evidence=400)))
+    (claim,) = made["claims"]
+    assert claim["counts"]["support"] == 60
+    (judged,) = reader.prompts["judge"]
+    shown = judged.count("Towel trial")
+    assert 5 < shown < 60
+    assert f"(and {60 - shown} more, none stronger than these, left out for want of room)" in judged
+    assert claim["counts"]["unshown"]["judge"] == 60 - shown
+    proposed = max(prompt.count("Towel trial") for prompt in reader.prompts["proposals"])
+    assert claim["counts"]["unshown"]["proposals"] == 60 - proposed > 0
+    assert made["identity"]["evidence"] == 400
 
 
 async def test_many_proposals_are_merged_in_groups_and_none_is_lost(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,56 @@ def test_files_by_front_matter(tmp_path: Path) -> None:
     sources = FileSources(tmp_path)
     (found,) = sources.find({"a.example/one"}).values()
     assert (found.title, found.name, found.read()) == ("One", "x.md", "# Loaves\n")
+
+
+@pytest.mark.parametrize(
+    "fact", ["date: 2024-02-30", "date: 2024-13-01 25:61:61", "year: 0x", 'mark: "\\UFFFFFFFF"', "n: 1" + "0" * 5000]
+)
+def test_front_matter_whose_values_are_nonsense(tmp_path: Path, fact: str) -> None:
+    (tmp_path / "x.md").write_text(f"---\nurl: https://a.example/one\n{fact}\ntitle: 2024\n---\n# Loaves\n", "utf-8")
+    found = FileSources(tmp_path).find({"a.example/one"})
+    if "UFFFFFFFF" in fact:
+        assert found == {}
+    else:
+        assert [(s.title, s.read()) for s in found.values()] == [("2024", "# Loaves\n")]
+
+
+def test_an_index_in_csv_that_no_reader_takes(tmp_path: Path) -> None:
+    (tmp_path / "index.csv").write_bytes("url,file,title\nhttps://a.example,x.txt,Caf\u00e9\n".encode("latin-1"))
+    with pytest.raises(UsageError, match=r"^index\.csv: not UTF-8$"):
+        FileSources(tmp_path).find({"a.example"})
+    (tmp_path / "index.csv").write_text(f"url,text\nhttps://a.example,{'Loaves. ' * 20_000}\n")
+    with pytest.raises(
+        UsageError, match=r"^index\.csv: field larger than field limit \(131072\); long texts"
+    ) as caught:
+        FileSources(tmp_path).find({"a.example"})
+    assert "\n" not in str(caught.value)
+
+
+def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
+    raw = os.fsencode(tmp_path)
+    try:
+        Path(os.fsdecode(raw + b"/caf\xe9.md")).write_text("---\nurl: https://a.example/one\n---\nLoaves.\n")
+        Path(os.fsdecode(raw + b"/b.example_caf\xe9.txt")).write_bytes(b"\xff")
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 alone")
+    sources = FileSources(tmp_path)
+    (source,) = sources.find({"a.example/one", "c.example"}).values()
+    assert (source.name, source.read()) == ("caf\ufffd.md", "Loaves.\n")
+    (tmp_path / "index.json").write_text(json.dumps({"https://c.example": "x" * 5000}))
+    with pytest.raises(Unreadable, match=r"the index names x{200}, which isn't there"):
+        text_at(sources, "https://c.example")
+
+
+def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.example.txt").write_text("Loaves.")
+
+    def refuse(self: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(Unreadable, match=r"a\.example\.txt can't be opened: Permission denied"):
+        text_at(FileSources(tmp_path), "https://a.example")
 
 
 @pytest.mark.parametrize(
