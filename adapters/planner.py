@@ -96,6 +96,7 @@ class Planner(Workflow):
     def __init__(self, request: dict) -> None:
         super().__init__(timeout=None)
         chosen = request["settings"]
+        check(chosen, LARGE)
         self.set = {**(SMALL if chosen.get("small") else LARGE), **{k: v for k, v in chosen.items() if k in LARGE}}
         self.request = request
         self.question = request["prompt"]
@@ -192,6 +193,17 @@ class Planner(Workflow):
         listed = "\n".join(f"[{s['number']}] {s['title']}. {s['link']}" for s in cited)
         whole = f"{text}\n\n## {self.words['sources']}\n\n{listed}\n" if cited else f"{text}\n"
         return StopEvent(result={"report": whole if text else "", "citations": [s["link"] for s in cited]})
+
+
+def check(chosen: dict, known: dict) -> None:
+    """Refuse settings that there aren't: a slip of the pen must not change what is measured."""
+    for name, value in chosen.items():
+        if name == "small":
+            continue
+        if name not in known:
+            sys.exit(f"planner has no setting {name!r}; there are: {', '.join(known)}")
+        if type(value) is not type(known[name]):
+            sys.exit(f"planner: {name} takes values of type {type(known[name]).__name__}, not {value!r}")
 
 
 def cut(text: str, characters: int) -> str:

@@ -107,6 +107,7 @@ class Thinker(Workflow):
     def __init__(self, request: dict) -> None:
         super().__init__(timeout=None)
         chosen = request["settings"]
+        check(chosen, {k: large for k, (_, large) in SETTINGS.items()})
         self.set = {k: chosen.get(k, small if chosen.get("small") else large) for k, (small, large) in SETTINGS.items()}
         self.request = request
         self.question = request["prompt"]
@@ -222,6 +223,17 @@ class Thinker(Workflow):
         listed = "\n".join(f"[{s['number']}] {s['title']}. {s['link']}" for s in cited)
         whole = f"{text}\n\n## {self.words['sources']}\n\n{listed}\n" if cited else f"{text}\n"
         return StopEvent(result={"report": whole if text else "", "citations": [s["link"] for s in cited]})
+
+
+def check(chosen: dict, known: dict) -> None:
+    """Refuse settings that there aren't: a slip of the pen must not change what is measured."""
+    for name, value in chosen.items():
+        if name == "small":
+            continue
+        if name not in known:
+            sys.exit(f"thinker has no setting {name!r}; there are: {', '.join(known)}")
+        if type(value) is not type(known[name]):
+            sys.exit(f"thinker: {name} takes values of type {type(known[name]).__name__}, not {value!r}")
 
 
 def kept(draft: str, revised: str) -> str:

@@ -36,6 +36,8 @@ def set_home(path: Path | None) -> None:
 
 def _valid_home(path: Path, origin: str) -> Path:
     """A home must be marked, so that a folder is never searched for code by accident."""
+    if not path.is_dir():
+        raise UsageError(f"{origin}: {path} is no folder")
     if not (path / _MARK).is_file():
         raise UsageError(f"{origin}: {path} is no searchsim home: create an empty {_MARK} in it first")
     return path.resolve()

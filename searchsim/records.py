@@ -156,6 +156,8 @@ def read(path: Path) -> Iterator[Record]:
     Raises:
         UsageError: The file isn't there, a line is no record, or a run stands twice; the message names the line.
     """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: give the runs.jsonl that a study's report writes")
     if not path.is_file():
         raise UsageError(f"{path}: no such file; a study's report writes runs.jsonl")
     ids: set[str] = set()

@@ -410,3 +410,19 @@ def test_published_figures_are_recomputed(call: Call) -> None:
     assert {"id", "published", "recomputed", "holds"} <= set(lines[0])
     assert not [line for line in lines if line["holds"] is False]
     assert all(line["reason"] for line in lines if line["holds"] is None)
+
+
+def test_a_run_that_is_not_valid_is_no_success(call: Call) -> None:
+    code, out, _ = call(
+        "agent", "run", "command", "--upstream", "http://127.0.0.1:9/v1", "--agent-set", "command=echo hello", "--json"
+    )
+    told = json.loads(out)
+    assert code == 5
+    assert (told["report"].strip(), told["valid"], told["reasons"]) == ("hello", False, ["no search was served"])
+    assert told["verdict"]["state"] == "unjudged"
+
+
+def test_without_a_command_the_help_is_told() -> None:
+    done = subprocess.run([sys.executable, "-m", "searchsim.cli"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Commands:" in done.stderr and len(done.stderr.splitlines()) > 10

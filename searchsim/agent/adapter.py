@@ -145,6 +145,12 @@ def _told(text: str) -> dict[str, Any]:
     return told
 
 
+def _python(path: Path) -> str:
+    """What a script says of the Python that it needs."""
+    found = re.search(r'(?m)^# requires-python = "([^"]+)"', path.read_text("utf-8"))
+    return found[1] if found else "of any version"
+
+
 def adapters() -> dict[str, Adapter]:
     """All adapters by name."""
     return {name: _described(name, path) for name, path in home.instances("adapters")}
@@ -173,7 +179,10 @@ def prepare(name: str) -> tuple[Adapter, Path]:
         )
         if done.returncode:
             last = (done.stderr.strip() or done.stdout.strip()).splitlines()
-            raise AgentError(f"the environment of agent {name} can't be made: {' '.join(last[-3:])}")
+            needs = _python(path)
+            raise AgentError(
+                f"the environment of agent {name}, which needs Python {needs}, can't be made: {' '.join(last[-3:])}"
+            )
     return adapter, Path(done.stdout.strip().splitlines()[-1])
 
 

@@ -78,7 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The command line's own errors, which differ in class with typer's version, bring their exit code.
         if not hasattr(error, "format_message"):
             raise
-        _complain(f"{error.format_message()} (see --help)")
+        if type(error).__name__ == "NoArgsIsHelpError":
+            sys.stderr.write(f"{error.format_message()}\n")
+        else:
+            _complain(f"{error.format_message()} (see --help)")
         code = 2
     sys.exit(code if isinstance(code, int) else 0)
 

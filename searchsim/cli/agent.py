@@ -19,6 +19,7 @@ from searchsim import __version__, agent
 from searchsim import corpus as corpora
 from searchsim.agent.run import RESULTS, TIMEOUT
 from searchsim.cli.common import (
+    DEGRADED,
     ERR,
     CaOption,
     CorpusOption,
@@ -177,7 +178,7 @@ def agent_run(
     last_list: LastListOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run an agent against a fresh world; print its report and what it was exposed to.
+    """Run an agent against a fresh world; print its report and what it was exposed to. Exit code 5: it isn't valid.
 
     Example: searchsim agent run planner --task bicycle-stability --set budget=3
     """
@@ -186,11 +187,18 @@ def agent_run(
     result = asyncio.run(_agent_run(asked, choice, upstream, model, store, answers_file))
     blueprint = corpora.load(corpus).blueprints.get(result.world["task"])
     judge = LexicalJudge()
-    verdict = judge.read(result.report, blueprint) if blueprint else unjudged(judge, "the task has no blueprint")
+    if not result.valid:
+        verdict = unjudged(judge, "the run isn't valid")
+    elif blueprint is None:
+        verdict = unjudged(judge, "the task has no blueprint")
+    else:
+        verdict = judge.read(result.report, blueprint)
     if as_json:
         print_json({**result.record(), "verdict": verdict.record()})
     else:
         _show_run(result, verdict)
+    if not result.valid:
+        raise typer.Exit(DEGRADED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +270,7 @@ async def _agent_run(
             try:
                 async with running(context) as url:
                     if mode is Mode.COUNTERFACTUAL and recording.control() is None:
+                        ERR.print("no control is recorded yet: it is made first")
                         first = Recording(answers, lane, Mode.RECORD)
                         control = await made(control_condition(worlds.factors, condition), first, None)
                         if not control.valid:
@@ -295,6 +304,7 @@ def _show_run(result: agent.Run, verdict: Verdict) -> None:
     say(result.report.rstrip())
     say("")
     condition = ", ".join(f"{k} {v}" for k, v in result.world["condition"].items())
+    say(f"task       {result.world['task']}")
     say(f"condition  {condition}")
     say(f"searches   {seen.searches} ({seen.lists} lists), pages {seen.pages}, model calls {seen.models}")
     for label, ids in (
@@ -317,6 +327,10 @@ def _show_run(result: agent.Run, verdict: Verdict) -> None:
         say(f"invalid    {'; '.join(result.reasons)}")
         if result.mode == Mode.COUNTERFACTUAL.value and any("control" in reason for reason in result.reasons):
             say("If the agent or its packages have changed, record the control again: --answers record --set budget=0")
+    if exposure.served and not exposure.delivered:
+        say("Served, and in no prompt to the model: does the agent show it fewer results than a list holds?")
+    if not result.valid:
+        return
     if result.demonstration:
         say("A toy model wrote this report and the lexical judge read it: a demonstration, no result.")
     else:

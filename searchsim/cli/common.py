@@ -25,6 +25,7 @@ from searchsim.upstream import open_upstream
 from searchsim.world import Worlds
 
 __all__ = [
+    "DEGRADED",
     "ERR",
     "CaOption",
     "CorpusOption",
@@ -45,6 +46,9 @@ __all__ = [
     "say",
     "show_table",
 ]
+
+DEGRADED = 5
+"""The exit code where something was made and not all of it counts."""
 
 ERR = Console(stderr=True)
 CorpusOption = Annotated[str, typer.Option("--corpus", help="A corpus by name or path.")]

@@ -39,7 +39,8 @@ score_app.command("results")(score_results)
 score_app.command("smoothing")(score_smoothing)
 score_app.command("runs")(score_runs)
 UpstreamOption = Annotated[
-    str | None, typer.Option(help="An OpenAI-compatible API that has the judge's model; its key in UPSTREAM_API_KEY.")
+    str | None,
+    typer.Option(help="An OpenAI-compatible API that has the judge's model; its key in SEARCHSIM_UPSTREAM_KEY."),
 ]
 
 

@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from searchsim.cli.common import ERR, JsonOption, print_json, say, show_table
+from searchsim.cli.common import DEGRADED, ERR, JsonOption, print_json, say, show_table
 from searchsim.errors import UsageError
 from searchsim.home import cache_folder
 from searchsim.judge.model import Reply
@@ -53,7 +53,7 @@ ModelOption = Annotated[str | None, typer.Option("--model", help="local, or a mo
 JudgeOption = Annotated[str | None, typer.Option("--judge", help="The model of the last step; else --model.")]
 UpstreamOption = Annotated[
     str | None,
-    typer.Option("--upstream", help="An OpenAI-compatible API that has the models; its key in UPSTREAM_API_KEY."),
+    typer.Option("--upstream", help="An OpenAI-compatible API that has the models; its key in SEARCHSIM_UPSTREAM_KEY."),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Ask nobody: tell calls and tokens beforehand.")]
 CacheOption = Annotated[
@@ -122,7 +122,7 @@ def score_smoothing(
     else:
         _tell(made)
     if degraded(made):
-        raise typer.Exit(5)
+        raise typer.Exit(DEGRADED)
 
 
 def degraded(made: Mapping[str, Any]) -> bool:

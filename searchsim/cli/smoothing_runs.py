@@ -14,7 +14,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
-from searchsim.cli.common import ERR, print_json, say, show_table
+from searchsim.cli.common import DEGRADED, ERR, print_json, say, show_table
 from searchsim.cli.smoothing import (
     CacheOption,
     ChunkOption,
@@ -107,7 +107,7 @@ def score_runs(
     if poor:
         say(f"{poor} scores have claims, or pieces of documents, that no usable answer came for")
     if failed or poor:
-        raise typer.Exit(5)
+        raise typer.Exit(DEGRADED)
 
 
 def _report(run: Record) -> Report:

@@ -20,6 +20,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from searchsim.cli.common import (
+    DEGRADED,
     ERR,
     CaOption,
     ElasticsearchOption,
@@ -51,7 +52,7 @@ ModelOption = Annotated[
     ),
 ]
 
-INCOMPLETE, DEGRADED = 4, 5
+INCOMPLETE = 4
 
 
 @study_app.command("plan")

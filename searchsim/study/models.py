@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,10 @@ class Models:
         use_shipped_encodings()
         config = {"max_retries": _RETRIES, **spec.config}
         named, base_url, args = spec.model, spec.base_url, dict(spec.args)
+        if named is not None and named.startswith("openai-api/upstream/"):
+            # One that the command line names by its address: its key is the gateway's, and a server may want none.
+            key_there = os.environ.get("UPSTREAM_API_KEY") or os.environ.get("SEARCHSIM_UPSTREAM_KEY") or "none"
+            args.setdefault("api_key", key_there)
         if named is None:
             self._local = self._local or LocalModel()
             named, base_url, args = f"openai-api/local/{self._local.name}", self._local.url, {"api_key": "local"}
@@ -132,7 +137,10 @@ def ask(model: Model) -> Ask:
         try:
             output = await model.generate(sent, config=GenerateConfig(temperature=0.0, seed=0))
         except Exception as error:
-            raise UpstreamError(f"{type(error).__name__}: {error}") from error
+            # What was tried again and again is told by the last of its failures.
+            tried = getattr(error, "last_attempt", None)
+            last = tried.exception() if tried is not None else error
+            raise UpstreamError(f"{type(last).__name__}: {last}") from error
         if output.error:
             raise UpstreamError(output.error)
         return output.completion, usage_of(output)

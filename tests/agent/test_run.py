@@ -240,3 +240,17 @@ async def test_a_whole_run_with_the_real_local_model(worlds: Worlds, planner: tu
     assert result.exposure.delivered
     assert result.observation.tokens > 500
     assert again.report == result.report, "temperature 0, one seed: the same run gives the same report"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"step": 4}, "planner has no setting 'step'; there are: steps"),
+        ({"shown": "abc"}, "shown takes values of type int, not 'abc'"),
+    ],
+)
+async def test_a_setting_that_is_none_changes_nothing_unseen(
+    context: Context, url: str, planner: tuple[Adapter, Path], settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(AgentError, match=message):
+        await agent.run(context, url, *planner, context.worlds.create(TASK), settings=settings)
