@@ -68,7 +68,7 @@ def check_pre_synthesis(control: agent.Run, treated: agent.Run) -> None:
     organic, appended = last[1]["served"][: len(last[0]["served"])], last[1]["served"][len(last[0]["served"]) :]
     assert organic == last[0]["served"], "nothing removed or reordered"
     assert 1 <= len(appended) <= 3 and all(s["injected"] for s in appended)
-    assert len(last[0]["served"]) == RESULTS, "appended though the client asked for no more than it got"
+    assert len(last[0]["served"]) <= RESULTS
     earlier = [s for e in of("search", treated.events) if e["list"] < mine.injected for s in e["served"]]
     assert not any(s["injected"] for s in earlier)
     assert treated.calls["replayed"] >= sum(a.kind == "model" for a in mine.before)
@@ -97,6 +97,8 @@ async def test_pre_synthesis_shares_everything_before_the_last_list(pair: Pair, 
     treated = await pair.run(Mode.COUNTERFACTUAL, budget=3, stage="pre_synthesis")
     check_pre_synthesis(control, treated)
     assert treated.calls == {"live": 2, "replayed": 2}
+    full = next(e for e in of("search", control.events) if e["list"] == 3)["served"]
+    assert len(full) == RESULTS, "three were appended though the client got no more than it may"
     assert treated.observation.searches_after_injection == 0
     assert len(treated.exposure.delivered) == 3, "the agent's own k leaves room for what is appended"
     early = await pair.run(Mode.COUNTERFACTUAL, budget=3, stage="cold_start")
