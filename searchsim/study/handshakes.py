@@ -10,6 +10,7 @@ from searchsim import agent
 from searchsim.counterfactual import needs_control
 from searchsim.engine.opening import open_embedded
 from searchsim.injection import load_factors
+from searchsim.local import LocalModel
 from searchsim.server.app import running
 from searchsim.server.context import Context
 from searchsim.store import SqliteStore
@@ -23,8 +24,15 @@ from searchsim.world import Worlds
 __all__ = ["shake_hands"]
 
 
-def shake_hands(contract: Contract, planned: Plan, ledger: Ledger) -> None:
+def shake_hands(contract: Contract, planned: Plan, ledger: Ledger, opened: Models) -> None:
     """Prove what hasn't been proved, and keep it.
+
+    Args:
+        contract: The study's.
+        planned: Its runs.
+        ledger: Its folder.
+        opened: Its models: the small local one is shared, since it can't be let go of while it answers a call that
+            the end of a handshake left behind.
 
     Raises:
         AgentError: An agent's traffic doesn't go through its world; none of its runs would count.
@@ -37,13 +45,15 @@ def shake_hands(contract: Contract, planned: Plan, ledger: Ledger) -> None:
         version = agent.adapters()[of.name].version(of.settings)
         for spec in contract.models:
             if (of.name, version, spec.name) not in known:
-                found = asyncio.run(_shake(contract, of, spec, appended))
+                found = asyncio.run(_shake(contract, of, spec, appended, opened.local))
                 ledger.append_handshake({**found, "version": version, "model": spec.name})
 
 
-async def _shake(contract: Contract, of: AgentSpec, spec: ModelSpec, appended: bool) -> dict[str, object]:
+async def _shake(
+    contract: Contract, of: AgentSpec, spec: ModelSpec, appended: bool, local: LocalModel | None
+) -> dict[str, object]:
     # Models of its own: a client is bound to the loop that it was first used in.
-    with Models() as models, closing(SqliteStore()) as store:
+    with Models(local) as models, closing(SqliteStore()) as store:
         upstream = InspectUpstream(models.model(spec), spec.name, demonstration=spec.demonstration)
         # Whether traffic arrives is no matter of the engine.
         worlds = Worlds(contract.corpus, open_embedded(contract.corpus), store)

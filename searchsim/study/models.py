@@ -28,11 +28,20 @@ _RETRIES = 5
 
 
 class Models:
-    """Opens models, each once, and lets go of them in the end (a context manager)."""
+    """Opens models, each once, and lets go of them in the end (a context manager).
 
-    def __init__(self) -> None:
+    Attributes:
+        local: The small local model, where it is open.
+    """
+
+    def __init__(self, local: LocalModel | None = None) -> None:
+        """Make it.
+
+        Args:
+            local: The local model to share; None opens one where it is wanted.
+        """
         self._open: dict[str, Model] = {}
-        self._local: LocalModel | None = None
+        self.local = local
 
     def __enter__(self) -> Models:
         return self
@@ -40,7 +49,7 @@ class Models:
     def __exit__(self, *_: object) -> None:
         self._open.clear()
         # The local model's server ends with its last reference.
-        self._local = None
+        self.local = None
 
     def model(self, spec: ModelSpec) -> Model:
         """Inspect's model.
@@ -63,8 +72,8 @@ class Models:
             key_there = os.environ.get("UPSTREAM_API_KEY") or os.environ.get("SEARCHSIM_UPSTREAM_KEY") or "none"
             args.setdefault("api_key", key_there)
         if named is None:
-            self._local = self._local or LocalModel()
-            named, base_url, args = f"openai-api/local/{self._local.name}", self._local.url, {"api_key": "local"}
+            self.local = self.local or LocalModel()
+            named, base_url, args = f"openai-api/local/{self.local.name}", self.local.url, {"api_key": "local"}
             config = {**config, "extra_body": LOCAL_EXTRA}
         try:
             opened = get_model(named, config=GenerateConfig(**config), base_url=base_url, memoize=False, **args)
