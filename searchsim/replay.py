@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -117,15 +118,10 @@ class Steps:
             control: The steps of the control.
         """
         found = []
-        until = max(len(self.lists), len(control.lists)) if self.injected is None else self.injected
-        for number in range(1, until + 1):
-            mine, theirs = (x[number - 1][1] if number <= len(x) else None for x in (self.lists, control.lists))
-            same = (
-                number <= min(len(self.lists), len(control.lists))
-                and self.lists[number - 1] == (control.lists[number - 1])
-            )
-            if not same:
-                told = [f"it made no list {number}" if q is None else repr(q[:80]) for q in (mine, theirs)]
+        pairs = islice(zip_longest(self.lists, control.lists), self.injected)
+        for number, both in enumerate(pairs, start=1):
+            if both[0] != both[1]:
+                told = [f"it made no list {number}" if x is None else repr(x[1][:80]) for x in both]
                 found.append(f"list {number} isn't the control's: {told[0]}, the control: {told[1]}")
         new = [n for n, a in enumerate(self.asked, start=1) if not a.exposed and a.origin != "replayed"]
         if new:

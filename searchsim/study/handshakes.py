@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 
 from searchsim import agent
+from searchsim.agent import Adapter
 from searchsim.counterfactual import needs_control
 from searchsim.engine.opening import open_embedded
 from searchsim.injection import load_factors
@@ -24,7 +27,9 @@ from searchsim.world import Worlds
 __all__ = ["shake_hands"]
 
 
-def shake_hands(contract: Contract, planned: Plan, ledger: Ledger, opened: Models) -> None:
+def shake_hands(
+    contract: Contract, planned: Plan, ledger: Ledger, opened: Models, prepared: Mapping[str, tuple[Adapter, Path]]
+) -> None:
     """Prove what hasn't been proved, and keep it.
 
     Args:
@@ -33,6 +38,7 @@ def shake_hands(contract: Contract, planned: Plan, ledger: Ledger, opened: Model
         ledger: Its folder.
         opened: Its models: the small local one is shared, since it can't be let go of while it answers a call that
             the end of a handshake left behind.
+        prepared: Its agents, with their interpreters.
 
     Raises:
         AgentError: An agent's traffic doesn't go through its world; none of its runs would count.
@@ -42,15 +48,20 @@ def shake_hands(contract: Contract, planned: Plan, ledger: Ledger, opened: Model
     # Where something is appended to lists, it must not be cut off by the agents' own k.
     appended = any(needs_control(factors, run.condition) for run in planned.runs)
     for of in contract.agents:
-        version = agent.adapters()[of.name].version(of.settings)
+        version = prepared[of.name][0].version(of.settings)
         for spec in contract.models:
             if (of.name, version, spec.name) not in known:
-                found = asyncio.run(_shake(contract, of, spec, appended, opened.local))
+                found = asyncio.run(_shake(contract, of, prepared[of.name], spec, appended, opened.local))
                 ledger.append_handshake({**found, "version": version, "model": spec.name})
 
 
 async def _shake(
-    contract: Contract, of: AgentSpec, spec: ModelSpec, appended: bool, local: LocalModel | None
+    contract: Contract,
+    of: AgentSpec,
+    prepared: tuple[Adapter, Path],
+    spec: ModelSpec,
+    appended: bool,
+    local: LocalModel | None,
 ) -> dict[str, object]:
     # Models of its own: a client is bound to the loop that it was first used in.
     with Models(local) as models, closing(SqliteStore()) as store:
@@ -65,12 +76,10 @@ async def _shake(
             control_token=secrets.token_hex(16),
         )
         async with running(context) as url:
-            adapter, python = await asyncio.to_thread(agent.prepare, of.name)
             return await agent.handshake(
                 context,
                 url,
-                adapter,
-                python,
+                *prepared,
                 contract.tasks[0],
                 settings=of.settings,
                 timeout=contract.seconds,

@@ -93,7 +93,7 @@ def run(
         study.prepare(models)
         try:
             if contract.handshake:
-                shake_hands(contract, plan, ledger, models)
+                shake_hands(contract, plan, ledger, models, study.adapters)
             ledger.reopen(missing)
             _evaluate(study.tasks(models), ledger.folder, contract.parallel)
         finally:
